@@ -223,7 +223,7 @@ judge() { # i
     doubts[i]=0
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
     states[i]=$says doubts[i]=0 resets[i]=10
-    [[ $says == mirror ]] || hurry=2
+    [[ $says == mirror || $says$answer =~ $silent_pattern ]] || hurry=2
     log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
   fi
 }
@@ -368,7 +368,8 @@ main() {
       pause "$probe_again"
       round "${doubtful[@]}"
     done
-    # A cache that has just failed may merely be restarting: the next two pauses are shorter.
+    # A cache that has just failed, but not silently, may merely be restarting: the next two pauses are
+    # shorter.
     ((due += (probe_interval >> hurry) * (920 + RANDOM % 81) / 1000))
     follow_node_agent "$due"
     uptime now

@@ -206,7 +206,8 @@ func TestStateFile(t *testing.T) {
 	p.state("alpha.test", "mirror", "")
 }
 
-// TestLoopAsksAgainSoonAfterAFailure checks that only the cache that fails is asked again soon.
+// TestLoopAsksAgainSoonAfterAFailure checks that the probes that confirm a failure ask only the cache
+// that fails.
 func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000")
@@ -220,44 +221,58 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestLoopAsksAgainSoonAfterACacheWent reads the pauses between rounds, in quarters of the
-// interval: a failure, at the start or later, makes the next two shorter.
-func TestLoopAsksAgainSoonAfterACacheWent(t *testing.T) {
-	n := newNode(t)
-	n.env = append(n.env, "PROBE_INTERVAL=1000000", "PROBE_AGAIN=1")
-	n.tool(t, "sleep", `echo "$1" >>"${0%/*}/pauses"; exec "$real" 0.01`)
-	const answers = "-----+++++--+++++" // of each probe; then no more
-	asked, done := 0, make(chan struct{})
-	c := newCache(t, "alpha.test", nil, func(w http.ResponseWriter, _ *http.Request) { // one at a time
-		switch asked++; {
-		case asked == len(answers)+1:
-			close(done)
-		case asked <= len(answers) && answers[asked-1] == '-':
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	})
-	p := n.startFor(t, c.Registry)
-	p.until("as many probes", func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
-		}
-	})
-	p.stop()
-	pauses, err := os.ReadFile(filepath.Join(n.tools, "pauses"))
-	must(t, err)
-	got := ""
-	for _, pause := range strings.Fields(string(pauses)) {
-		ms, err := strconv.Atoi(strings.TrimSuffix(pause, "e-3"))
-		must(t, err)
-		if quarters := math.Ceil(float64(ms) / 250_000); ms > 1 {
-			got += strconv.Itoa(int(quarters))
-		}
-	}
-	if want := "12444" + "444" + "12" + "44"; got != want {
-		t.Errorf("with the answers %s, the pauses were %s quarters of the interval, want %s", answers, got, want)
+// TestLoopHurriesAfterAFailure reads the pauses between rounds, in quarters of the interval. After a
+// failure (-), at the start or later, the next two are shorter, but not after silence (~).
+func TestLoopHurriesAfterAFailure(t *testing.T) {
+	t.Parallel()
+	for answers, test := range map[string]struct{ want, timeout string }{
+		"-----+++++--+++++": {"12444" + "444" + "12" + "44", "60"},
+		"~~~":               {"444", "1"},
+	} {
+		t.Run(answers, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			n.env = append(n.env, "PROBE_INTERVAL=1000000", "PROBE_AGAIN=1", "PROBE_TIMEOUT="+test.timeout)
+			n.tool(t, "sleep", `echo "$1" >>"${0%/*}/pauses"; exec "$real" 0.01`)
+			var asked atomic.Int32
+			done := make(chan struct{})
+			c := newCache(t, "alpha.test", nil, func(w http.ResponseWriter, r *http.Request) {
+				switch probe := int(asked.Add(1)); {
+				case probe > len(answers):
+					if probe == len(answers)+1 {
+						close(done)
+					}
+					hang(w, r) // so that no later pause is recorded
+				case answers[probe-1] == '~':
+					hang(w, r)
+				case answers[probe-1] == '-':
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+			})
+			p := n.startFor(t, c.Registry)
+			p.until("as many probes", func() bool {
+				select {
+				case <-done:
+					return true
+				default:
+					return false
+				}
+			})
+			p.stop()
+			pauses, err := os.ReadFile(filepath.Join(n.tools, "pauses"))
+			must(t, err)
+			got := ""
+			for _, pause := range strings.Fields(string(pauses)) {
+				ms, err := strconv.Atoi(strings.TrimSuffix(pause, "e-3"))
+				must(t, err)
+				if ms > 1 {
+					got += strconv.Itoa(int(math.Ceil(float64(ms) / 250_000)))
+				}
+			}
+			if got != test.want {
+				t.Errorf("the pauses were %s quarters of the interval, want %s", got, test.want)
+			}
+		})
 	}
 }
 

@@ -118,15 +118,15 @@ func (c *Cache) capacity() (store.Space, error) {
 }
 
 // short returns how many bytes and files must be evicted so that all reserved files and another one
-// of the given size fit, and percent of the volume remains free. If nothing must be evicted, the
-// numbers are 0 or less. It returns errNoRoom if evicting everything would not free enough bytes.
+// of the given size fit, and percent of the volume and reserve percent of its inodes remain free. If
+// nothing must be evicted, the numbers are 0 or less. It returns errNoRoom if evicting everything would not free enough bytes.
 func (c *Cache) short(bytes, percent int64) (short int64, files int, err error) {
 	space, err := c.capacity()
 	short = c.awaited.Load() + space.Bytes*percent/100 - space.FreeBytes
 	if _, stored := c.index.Size(); err == nil && bytes > stored-short { // bytes+short could overflow
 		err = errNoRoom
 	}
-	return short + bytes, int(space.Inodes*percent/100 - space.FreeInodes), err
+	return short + bytes, int(space.Inodes*reserve/100 - space.FreeInodes), err
 }
 
 // Run lists the stored content, and evicts until ctx is done.
