@@ -206,8 +206,8 @@ func TestStateFile(t *testing.T) {
 	p.state("alpha.test", "mirror", "")
 }
 
-// TestLoopAsksAgainSoonAfterAFailure checks that the probes that confirm a failure ask only the cache
-// that fails.
+// TestLoopAsksAgainSoonAfterAFailure checks that the probes that confirm a failure ask only the
+// cache that fails.
 func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	n := newNode(t)
 	n.env = append(n.env, "PROBE_INTERVAL=1000000")
@@ -221,8 +221,8 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestLoopHurriesAfterAFailure reads the pauses between rounds, in quarters of the interval. After a
-// failure (-), at the start or later, the next two are shorter, but not after silence (~).
+// TestLoopHurriesAfterAFailure reads the pauses between rounds, in quarters of the interval. After
+// a failure (-), at the start or later, the next two are shorter, but not after silence (~).
 func TestLoopHurriesAfterAFailure(t *testing.T) {
 	t.Parallel()
 	for answers, test := range map[string]struct{ want, timeout string }{

@@ -251,8 +251,9 @@ func (e *exchange) send(status int, document []byte) {
 }
 
 // fail answers with the reason why the object is not served. If the upstream refused the request,
-// fail answers with that refusal. All other answers to nodes make every containerd version go on to the upstream: after
-// 408 and 429 containerd would ask the cache again, and 404 would deny an object that may exist.
+// fail answers with that refusal. All other answers to nodes make every containerd version go on to
+// the upstream: after 408 and 429 containerd would ask the cache again, and 404 would deny an
+// object that may exist.
 func (e *exchange) fail(err error) {
 	unknown := strings.ToUpper(e.kind) + "_UNKNOWN"
 	if errors.Is(err, cache.ErrNotHere) {

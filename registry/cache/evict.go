@@ -118,8 +118,9 @@ func (c *Cache) capacity() (store.Space, error) {
 }
 
 // short returns how many bytes and files must be evicted so that all reserved files and another one
-// of the given size fit, and percent of the volume and reserve percent of its inodes remain free. If
-// nothing must be evicted, the numbers are 0 or less. It returns errNoRoom if evicting everything would not free enough bytes.
+// of the given size fit, and percent of the volume and reserve percent of its inodes remain free.
+// If nothing must be evicted, the numbers are 0 or less. It returns errNoRoom if evicting
+// everything would not free enough bytes.
 func (c *Cache) short(bytes, percent int64) (short int64, files int, err error) {
 	space, err := c.capacity()
 	short = c.awaited.Load() + space.Bytes*percent/100 - space.FreeBytes

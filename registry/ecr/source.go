@@ -124,8 +124,8 @@ func New(o Options) (*Source, error) {
 // one less than ten seconds ago: the refusal may have another reason.
 //
 // After a failure, AWS is not asked again for a second, or for ten seconds if AWS throttles. Each
-// further failure in a row doubles the second, up to a minute. A longer Retry-After counts, up to 15
-// minutes. Errors contain neither the access key, nor a token, nor the text of an answer.
+// further failure in a row doubles the second, up to a minute. A longer Retry-After counts, up to
+// 15 minutes. Errors contain neither the access key, nor a token, nor the text of an answer.
 func (s *Source) Credentials(ctx context.Context, refused string) (username, password string, err error) {
 	t, due, err := s.state(refused)
 	if !due {
