@@ -189,8 +189,9 @@ func (a *Actuator) write(ctx context.Context, ex *extensionsv1alpha1.Extension, 
 
 // writeWithCA writes the record as write does, and adds the CA of the reported caches to the
 // providerStatus. It issues no certificates.
-func (a *Actuator) writeWithCA(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster, r record) (err error) {
+func (a *Actuator) writeWithCA(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, cluster *extensionscontroller.Cluster, r record) error {
 	var ca *certificate.CA
+	var err error
 	if slices.ContainsFunc(r.reported(), func(c v1alpha3.RegistryCacheStatus) bool { return strings.HasPrefix(c.Endpoint, "https:") }) {
 		if ca, err = certificate.Load(ctx, log, a.clock, a.client, cluster, true); err != nil {
 			return err

@@ -171,7 +171,7 @@ var bugs = []Bug{
 		Reports:     []string{"gardener#10050", "gardener-extension-registry-cache#51"},
 		Symptom:     "One cache that does not start blocks the reconciliation of the whole Shoot and its nodes.",
 		Fault:       "the StorageClass of one cache does not exist",
-		Expectation: "Nodes stay ready, the other caches serve, images of the blocked cache's upstream are pulled directly, and the ManagedResource names this cache within 20 s.",
+		Expectation: "Nodes stay ready, the other caches serve, pulls bypass the blocked cache, and the ManagedResource names it within 20 s.",
 		Result:      "0.6 s of 20 s",
 	},
 	{
