@@ -24,7 +24,7 @@ const (
 	keyFile         = "ca.key"
 )
 
-// CA is a certificate authority that issues server certificates.
+// CA signs server certificates of the testbed, or of an upstream with a private CA.
 type CA struct{ ca *secrets.Certificate }
 
 // Pair is a certificate and its private key, both in PEM.
