@@ -222,8 +222,8 @@ judge() { # i
     [[ $says${doubts[i]} != mirror1 ]] || strict[i]=yes # the cache answers after a failed probe
     doubts[i]=0
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
-    states[i]=$says doubts[i]=0 resets[i]=10
-    [[ $says == mirror || $says$answer =~ $silent_pattern ]] || hurry=2
+    states[i]=$says doubts[i]=0 resets[i]=18 # for a minute, even if 8 are short
+    [[ $says == mirror || $says$answer =~ $silent_pattern ]] || hurry=8
     log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
   fi
 }
@@ -368,9 +368,8 @@ main() {
       pause "$probe_again"
       round "${doubtful[@]}"
     done
-    # A cache that has just failed, but not silently, may merely be restarting: the next two pauses are
-    # shorter.
-    ((due += (probe_interval >> hurry) * (920 + RANDOM % 81) / 1000))
+    # A cache that has just failed, but not silently, may merely be starting: the next pauses are short.
+    ((due += probe_interval * (920 + RANDOM % 81) / (hurry > 0 ? 4000 : 1000)))
     follow_node_agent "$due"
     uptime now
     pause $((due - now))

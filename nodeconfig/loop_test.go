@@ -222,11 +222,11 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 }
 
 // TestLoopHurriesAfterAFailure reads the pauses between rounds, in quarters of the interval. After
-// a failure (-), at the start or later, the next two are shorter, but not after silence (~).
+// a failure (-), at the start or later, the next eight are short, but not after silence (~).
 func TestLoopHurriesAfterAFailure(t *testing.T) {
 	t.Parallel()
 	for answers, test := range map[string]struct{ want, timeout string }{
-		"-----+++++--+++++": {"12444" + "444" + "12" + "44", "60"},
+		"----------" + "+++++" + "--" + "+++++++++++": {"11111111" + "44" + "444" + "11111111" + "44", "60"},
 		"~~~":               {"444", "1"},
 	} {
 		t.Run(answers, func(t *testing.T) {
