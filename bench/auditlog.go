@@ -21,6 +21,23 @@ const (
 	quietTimeout = 30 * time.Second
 )
 
+// auditPolicy records the requests of a user: one event at each response, and for a watch one at
+// its start and one at its end. Requests for Leases are omitted, because they never stop, and their
+// number does not depend on the number of shoots.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: None
+  resources:
+  - group: coordination.k8s.io
+    resources: [leases]
+- level: Metadata
+  users: [%q]
+- level: None
+`
+
 // AuditLog reads each event of a growing audit log once. It is not safe for concurrent use.
 type AuditLog struct {
 	file *os.File

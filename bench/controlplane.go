@@ -17,23 +17,6 @@ const (
 	Etcd      = "etcd"
 )
 
-// auditPolicy records the requests of a user: one event at each response, and for a watch one at
-// its start and one at its end. Requests for Leases are omitted, because they never stop, and their
-// number does not depend on the number of shoots.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-omitManagedFields: true
-rules:
-- level: None
-  resources:
-  - group: coordination.k8s.io
-    resources: [leases]
-- level: Metadata
-  users: [%q]
-- level: None
-`
-
 // ControlPlane is a running API server without controllers. Its etcd does not wait for fsync.
 type ControlPlane struct {
 	// Audit is the audit log. It contains only requests of the audited user.
