@@ -6,11 +6,9 @@ package fieldbugs
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 )
 
 // A Bug describes a bug that users reported, and names the scenarios that reproduce it.
@@ -71,21 +69,4 @@ func Held(scenario string, passed func(scenario string) bool) (lines []string) {
 		lines = append(lines, strings.Join(whole, ", ")+" held")
 	}
 	return lines
-}
-
-// WriteList prints a table of all bugs: ID, scenarios and title.
-func WriteList(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tSCENARIO\tTITLE")
-	for _, bug := range All() {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", bug.ID, strings.Join(bug.Scenarios, ", "), bug.Title)
-	}
-	return table.Flush()
-}
-
-// Write prints a description of the bug.
-func (b Bug) Write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s: %s (%s)\n  symptom:  %s\n  planted:  %s\n  expected: %s\n",
-		b.ID, b.Title, strings.Join(b.Reports, ", "), b.Symptom, b.Fault, b.Expectation)
-	return err
 }

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/cachetest/fieldbugs"
@@ -37,12 +42,12 @@ applies the default Shoot. The next run of a scenario undoes both.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
-				return fieldbugs.WriteList(cmd.OutOrStdout())
+				return writeBugs(cmd.OutOrStdout())
 			}
 			return onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 				var names []string
 				for _, bug := range bugs {
-					if err := bug.Write(cmd.ErrOrStderr()); err != nil {
+					if err := writeBug(cmd.ErrOrStderr(), bug); err != nil {
 						return err
 					}
 					names = append(names, bug.Scenarios...)
@@ -53,4 +58,21 @@ applies the default Shoot. The next run of a scenario undoes both.`,
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "print the number, scenarios and title of each bug, and reproduce none")
 	return cmd
+}
+
+// writeBugs prints a table of all field bugs: number, scenarios and title.
+func writeBugs(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tSCENARIO\tTITLE")
+	for _, bug := range fieldbugs.All() {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", bug.ID, strings.Join(bug.Scenarios, ", "), bug.Title)
+	}
+	return table.Flush()
+}
+
+// writeBug prints a description of the bug.
+func writeBug(w io.Writer, b fieldbugs.Bug) error {
+	_, err := fmt.Fprintf(w, "%s: %s (%s)\n  symptom:  %s\n  planted:  %s\n  expected: %s\n",
+		b.ID, b.Title, strings.Join(b.Reports, ", "), b.Symptom, b.Fault, b.Expectation)
+	return err
 }
