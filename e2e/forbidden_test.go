@@ -53,9 +53,6 @@ func forbidden() rig.Scenario {
 			for _, event := range events {
 				switch {
 				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(p.Session.Start):
-				case isForbidden(event) && event.ObjectRef != nil && event.ObjectRef.Name == leaderLease.Name && passed(p, "upgrade"):
-					// The previous version's chart, which the scenario upgrade installs, grants access to another
-					// Lease.
 				case isForbidden(event):
 					forbidden[event.User.Username+": "+request(event)]++
 				default:

@@ -130,6 +130,7 @@ func installPrevious(ctx context.Context, p *rig.Run, current *appsv1.Deployment
 	p.Helper()
 	chart, err := fs.Sub(previousVersion, previousChart)
 	p.Check(err)
+	stopExtension(ctx, p)
 	p.Check(cachetest.InstallStopped(ctx, p.Session.Testbed, chart))
 	old := deploymentOfExtension(ctx, p)
 	if *old.Spec.Replicas != 0 {
