@@ -31,11 +31,15 @@ const (
 
 const firstPause, longestPause = 20 * time.Second, 10 * time.Minute
 
-// delays are the shortest and the longest delay of each kind. Each is twice as long as the last.
-var delays = map[Kind]struct{ shortest, longest time.Duration }{
-	Failed:     {5 * time.Millisecond, 1000 * time.Second},
-	InProgress: {time.Second, 10 * time.Second},
-	Unanswered: {firstPause, longestPause},
+// delays are the shortest and the longest delay of each kind. Each delay is used several times, and
+// then doubled.
+var delays = map[Kind]struct {
+	shortest, longest time.Duration
+	times             int
+}{
+	Failed:     {5 * time.Millisecond, 1000 * time.Second, 1},
+	InProgress: {time.Second, 10 * time.Second, 3},
+	Unanswered: {firstPause, longestPause, 1},
 }
 
 // NewPauses returns the delays of Unanswered for a caller without a workqueue.
@@ -113,7 +117,7 @@ func (l *Limiter) When(request reconcile.Request) time.Duration {
 	defer l.mu.Unlock()
 	last := l.failures[request.NamespacedName] // zero if the extension library has failed before the operation
 	of := delays[last.kind]
-	delay := min(of.shortest<<min(last.count, 20), of.longest)
+	delay := min(of.shortest<<min(last.count/of.times, 20), of.longest)
 	last.count++
 	l.failures[request.NamespacedName] = last
 	return delay

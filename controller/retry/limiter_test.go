@@ -24,7 +24,7 @@ func TestDelays(t *testing.T) {
 		want []time.Duration
 	}{
 		"failed":      {Failed, []time.Duration{5 * s / 1000, 10 * s / 1000, 20 * s / 1000}},
-		"in progress": {InProgress, []time.Duration{s, 2 * s, 4 * s, 8 * s, 10 * s, 10 * s}},
+		"in progress": {InProgress, []time.Duration{s, s, s, 2 * s, 2 * s, 2 * s, 4 * s, 4 * s, 4 * s, 8 * s, 8 * s, 8 * s, 10 * s, 10 * s}},
 		"unanswered":  {Unanswered, []time.Duration{20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 10 * m, 10 * m}},
 	} {
 		t.Run(name, func(t *testing.T) {
