@@ -39,6 +39,7 @@ answers=() reasons=() # of the last probe: HTTP status and curl's error; the sam
 states=() doubts=()   # new, mirror or direct; how many answers in a row contradict it
 doubtful=()           # upstreams whose state may change
 strict=() resets=()   # yes: probe only the endpoint; how many rounds may reset connections
+hurries=()            # how many more times to ask between rounds
 seen=()               # the content of hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck (not writable)
 theirs=()             # upstreams whose hosts.toml gardener-node-agent wrote
@@ -222,10 +223,10 @@ judge() { # i
     [[ $says${doubts[i]} != mirror1 ]] || strict[i]=yes # the cache answers after a failed probe
     doubts[i]=0
   elif ((++doubts[i] >= needed[$says])) || [[ ${states[i]} == new ]]; then
-    states[i]=$says doubts[i]=0 resets[i]=18 # for a minute, even if 8 are short
-    [[ $says == mirror || $says$answer =~ $silent_pattern ]] || hurry=8
+    states[i]=$says doubts[i]=0 resets[i]=10 hurries[i]=9
     log "${hosts[i]}: $says: ${endpoints[i]} ${reasons[i]}"
   fi
+  [[ ! $says$answer =~ $silent_pattern ]] || hurries[i]=0
 }
 
 # Makes hosts.toml match the state.
@@ -307,6 +308,15 @@ round() { # i...
   report 2>/dev/null || log_once "$run_dir" 'cannot write the state file'
 }
 
+# Asks caches until no answer contradicts their state: the third answer decides.
+settle() { # i...
+  round "$@"
+  while ((${#doubtful[@]} > 0)); do
+    pause "$probe_again"
+    round "${doubtful[@]}"
+  done
+}
+
 pause() { # ms
   sleep "$(($1 > 0 ? $1 : 0))e-3" &
   wait "$!" # a signal ends this at once, unlike a sleep in the foreground
@@ -333,6 +343,21 @@ follow_node_agent() { # until (ms)
   done
 }
 
+# Asks caches that have just failed, but not silently, between two rounds: they may be starting. A
+# last probe that times out does not delay the next round.
+hurry() { # until (ms)
+  local i now starting
+  while uptime now && ((now + probe_interval / 5 + silence / 2 < $1)); do
+    starting=()
+    for i in "${!hosts[@]}"; do
+      [[ ${states[i]} != direct ]] || ((hurries[i]-- < 1)) || starting+=("$i")
+    done
+    ((${#starting[@]} > 0)) || return 0
+    pause $((probe_interval / 5))
+    settle "${starting[@]}"
+  done
+}
+
 # shellcheck disable=SC2046,SC2317 # the trap calls it
 stop() {
   kill $(jobs -p) 2>/dev/null
@@ -342,7 +367,7 @@ stop() {
 }
 
 main() {
-  local argument parallel='' now due rounds=$RANDOM looks=200 hurry=0
+  local argument parallel='' now due rounds=$RANDOM looks=200
   if [[ $* == --stopped ]]; then
     # systemd calls this after each stop of the unit. The unit is disabled only when it has left the
     # OperatingSystemConfig: gardener-node-agent then removes it, and nothing of ours runs again.
@@ -362,15 +387,11 @@ main() {
   while true; do
     uptime due
     remove_stale_files
-    ((++rounds, hurry -= hurry > 0))
-    round "${!hosts[@]}"
-    while ((${#doubtful[@]} > 0)); do # at most twice: a third answer decides
-      pause "$probe_again"
-      round "${doubtful[@]}"
-    done
-    # A cache that has just failed, but not silently, may merely be starting: the next pauses are short.
-    ((due += probe_interval * (920 + RANDOM % 81) / (hurry > 0 ? 4000 : 1000)))
+    ((++rounds))
+    settle "${!hosts[@]}"
+    ((due += probe_interval * (920 + RANDOM % 81) / 1000))
     follow_node_agent "$due"
+    hurry "$due"
     uptime now
     pause $((due - now))
   done

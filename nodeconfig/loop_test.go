@@ -221,13 +221,15 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestLoopHurriesAfterAFailure reads the pauses between rounds, in quarters of the interval. After
-// a failure (-), at the start or later, the next eight are short, but not after silence (~).
+// TestLoopHurriesAfterAFailure reads the pauses between probes, in fifths of the interval. After a
+// failure (-), at the start or later, a cache that does not answer is soon asked nine more times, but
+// not after silence (~). Other caches are not asked more often.
 func TestLoopHurriesAfterAFailure(t *testing.T) {
 	t.Parallel()
 	for answers, test := range map[string]struct{ want, timeout string }{
-		"----------" + "+++++" + "--" + "+++++++++++": {"11111111" + "44" + "444" + "11111111" + "44", "60"},
-		"~~~":               {"444", "1"},
+		"----------" + "-" + "+++++" + "--" + "+++" + "++": {"1111111115" + "5" + "555" + "15" + "55", "60"},
+		"-~--": {"15" + "55", "5"},
+		"~~~":  {"555", "1"},
 	} {
 		t.Run(answers, func(t *testing.T) {
 			t.Parallel()
@@ -249,7 +251,8 @@ func TestLoopHurriesAfterAFailure(t *testing.T) {
 					w.WriteHeader(http.StatusServiceUnavailable)
 				}
 			})
-			p := n.startFor(t, c.Registry)
+			beside := newCache(t, "beta.test", nil, ready)
+			p := n.startFor(t, c.Registry, beside.Registry)
 			p.until("as many probes", func() bool {
 				select {
 				case <-done:
@@ -266,11 +269,14 @@ func TestLoopHurriesAfterAFailure(t *testing.T) {
 				ms, err := strconv.Atoi(strings.TrimSuffix(pause, "e-3"))
 				must(t, err)
 				if ms > 1 {
-					got += strconv.Itoa(int(math.Ceil(float64(ms) / 250_000)))
+					got += strconv.Itoa(int(math.Ceil(float64(ms) / 200_000)))
 				}
 			}
 			if got != test.want {
-				t.Errorf("the pauses were %s quarters of the interval, want %s", got, test.want)
+				t.Errorf("the pauses were %s fifths of the interval, want %s", got, test.want)
+			}
+			if rounds := strings.Count(test.want, "5") + 1; int(beside.requests.Load()) > rounds {
+				t.Errorf("another cache was asked %d times in %d rounds", beside.requests.Load(), rounds)
 			}
 		})
 	}

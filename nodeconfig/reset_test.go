@@ -89,7 +89,7 @@ func TestBusyCacheServesOn(t *testing.T) {
 			t.Errorf("%s is not reset, but ends with %v", path, err)
 		}
 	}
-	p.rounds(20) // connections are reset in 18 rounds
+	p.rounds(12) // connections are reset in ten rounds
 	close(done)
 	if err := <-flowed; err != nil {
 		t.Errorf("a pull that makes progress ends with %v", err)
@@ -144,7 +144,7 @@ func TestSilentConnections(t *testing.T) {
 	}
 }
 
-// TestLoopResetsConnections: pulls that wait for a cache that does not answer fail within 18
+// TestLoopResetsConnections: pulls that wait for a cache that does not answer fail within ten
 // rounds. By then hosts.toml has changed, so they bypass the cache. Other pulls continue.
 func TestLoopResetsConnections(t *testing.T) {
 	t.Parallel()
@@ -174,11 +174,11 @@ done`)
 	for _, c := range caches {
 		p.state(c.Upstream, "direct", "")
 	}
-	p.rounds(20)
+	p.rounds(12)
 	p.stop()
 	calls, err := os.ReadFile(filepath.Join(n.tools, "reset"))
 	for _, c := range append(caches, foreign) {
-		want := map[string]int{"beta.test": 18, "epsilon.test": 18}[c.Upstream]
+		want := map[string]int{"beta.test": 10, "epsilon.test": 10}[c.Upstream]
 		if count := strings.Count(string(calls), "dst "+strings.TrimPrefix(c.Endpoint, "http://")); count != want {
 			t.Errorf("connections to %s were reset %d times, want %d", c.Upstream, count, want)
 		}

@@ -31,8 +31,8 @@ const (
 
 const firstPause, longestPause = 20 * time.Second, 10 * time.Minute
 
-// delays are the shortest and the longest delay of each kind. Each delay is used several times, and
-// then doubled.
+// delays are the shortest and the longest delay of each kind. Each delay is used this many times,
+// and then doubled.
 var delays = map[Kind]struct {
 	shortest, longest time.Duration
 	times             int
