@@ -268,8 +268,8 @@ func testCleaningReadsLittle(t *testing.T) {
 	count := func(request string) int {
 		return len(slices.DeleteFunc(slices.Clone(w.requests), func(r string) bool { return r != request }))
 	}
-	// The first attempt ends after 5 seconds. The next ones read the DaemonSet, and from its age of ten
-	// seconds on also list the nodes.
+	// The first attempt ends after 5 seconds. The next ones read the DaemonSet, and from its age of
+	// ten seconds on also list the nodes.
 	if lists := count("shoot read *v1.NodeList"); lists != 6 {
 		t.Errorf("the nodes were listed %d times, want 6", lists)
 	}

@@ -92,8 +92,8 @@ func (t *takeover) startOriginal(ctx context.Context, p *rig.Run) {
 	t.acting = p.Background(ctx, func(ctx context.Context) error { return t.extension.Run(ctx, rig.ShootNamespace) })
 }
 
-// stopExtension stops this extension, and waits until none of its pods runs. Another chart takes away
-// the rights that a pod needs to release its Lease.
+// stopExtension stops this extension, and waits until none of its pods runs. Another chart takes
+// away the rights that a pod needs to release its Lease.
 func stopExtension(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Check(cachetest.InstallStopped(ctx, p.Session.Testbed, charts.Extension()))

@@ -222,8 +222,8 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 }
 
 // TestLoopHurriesAfterAFailure reads the pauses between probes, in fifths of the interval. After a
-// failure (-), at the start or later, a cache that does not answer is soon asked nine more times, but
-// not after silence (~). Other caches are not asked more often.
+// failure (-), at the start or later, a cache that does not answer is soon asked nine more times,
+// but not after silence (~). Other caches are not asked more often.
 func TestLoopHurriesAfterAFailure(t *testing.T) {
 	t.Parallel()
 	for answers, test := range map[string]struct{ want, timeout string }{

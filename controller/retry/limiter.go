@@ -1,6 +1,5 @@
-// Package retry decides when a failed operation of the controller is tried again. The delay depends
-// on the kind of the failure: something is in progress in the shoot, the shoot's API server does
-// not answer, or anything else.
+// Package retry decides when a failed operation of the controller is tried again: soon if something
+// is in progress in the shoot, late if the shoot's API server does not answer.
 //
 // The extension library drops the delay of a RequeueAfterError of Actuator.Reconcile (v1.147.1), so
 // the kind reaches the workqueue through its rate limiter.
@@ -24,22 +23,17 @@ const (
 	Failed Kind = iota
 	// InProgress is the failure of an operation that waits. The delay is 1 to 10 seconds.
 	InProgress
-	// Unanswered means that the shoot's API server did not answer. Such an attempt blocks a worker for
-	// seconds, so the delay is 20 seconds to 10 minutes.
+	// Unanswered means that the shoot's API server did not answer, which blocks a worker for seconds.
 	Unanswered
 )
 
 const firstPause, longestPause = 20 * time.Second, 10 * time.Minute
 
-// delays are the shortest and the longest delay of each kind. Each delay is used this many times,
-// and then doubled.
-var delays = map[Kind]struct {
-	shortest, longest time.Duration
-	times             int
-}{
-	Failed:     {5 * time.Millisecond, 1000 * time.Second, 1},
-	InProgress: {time.Second, 10 * time.Second, 3},
-	Unanswered: {firstPause, longestPause, 1},
+// delays are the shortest and the longest delay of each kind. Between them, delays are doubled.
+var delays = map[Kind]struct{ shortest, longest time.Duration }{
+	Failed:     {5 * time.Millisecond, 1000 * time.Second},
+	InProgress: {time.Second, 10 * time.Second},
+	Unanswered: {firstPause, longestPause},
 }
 
 // NewPauses returns the delays of Unanswered for a caller without a workqueue.
@@ -116,11 +110,13 @@ func (l *Limiter) When(request reconcile.Request) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last := l.failures[request.NamespacedName] // zero if the extension library has failed before the operation
-	of := delays[last.kind]
-	delay := min(of.shortest<<min(last.count/of.times, 20), of.longest)
+	of, doublings := delays[last.kind], last.count
+	if last.kind == InProgress {
+		doublings /= 3 // each delay is used three times, so the last one is a small part of the wait
+	}
 	last.count++
 	l.failures[request.NamespacedName] = last
-	return delay
+	return min(of.shortest<<min(doublings, 20), of.longest)
 }
 
 // Forget ends the retries. The workqueue calls it after a success, even if the Extension is gone.
