@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -139,8 +140,10 @@ func (r *Report) verdict(caches []string) string {
 	if r.Total.Failed > 0 {
 		return fmt.Sprintf("failed: %d of %s", r.Total.Failed, count(len(r.Pulls), "pull"))
 	}
-	if i := slices.IndexFunc(r.Pulls, func(p Pull) bool { return p.Fallback }); i >= 0 {
-		return r.bypassVerdict(r.Pulls[i], caches)
+	bypassed := slices.DeleteFunc(slices.Clone(r.Pulls), func(p Pull) bool { return !p.Fallback })
+	if len(bypassed) > 0 {
+		slowest := slices.MaxFunc(bypassed, func(a, b Pull) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		return r.bypassVerdict(slowest, caches)
 	}
 	if i := slices.IndexFunc(r.Pulls, func(p Pull) bool { return len(p.Mirrors) == 0 }); i >= 0 {
 		return fmt.Sprintf("direct: %s has no mirror for the upstream", r.Pulls[i].Node)
@@ -165,7 +168,8 @@ func (r *Report) served(by Source) (objects int) {
 	return objects
 }
 
-// bypassVerdict returns the verdict if a node used the upstream although it has a mirror.
+// bypassVerdict returns the verdict if a node used the upstream although it has a mirror. p is the
+// slowest such pull.
 func (r *Report) bypassVerdict(p Pull, caches []string) string {
 	word := "cache bypassed"
 	if r.Total.Slowest > stallSeconds {

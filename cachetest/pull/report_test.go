@@ -10,6 +10,8 @@ func TestVerdict(t *testing.T) {
 	past := Pull{Node: "w1", Mirrors: []string{"http://10.96.0.5:5000"}, Fallback: true, Seconds: 1.2}
 	long := past
 	long.Seconds = 7.5
+	other := long
+	other.Node = "w2"
 	failed := past
 	failed.Error = "unexpected EOF"
 	direct := Pull{Node: "w1", Seconds: 0.3}
@@ -35,6 +37,7 @@ func TestVerdict(t *testing.T) {
 		},
 		"caches are not known":        {[]Pull{past}, nil, "did not serve everything, or was not asked"},
 		"an old address":              {[]Pull{long}, []string{"10.96.0.9:5000"}, "pulls stall: w1 asks http://10.96.0.5:5000 before the upstream, but the cache is now at 10.96.0.9:5000; slowest pull 7.5s"},
+		"the slower node":             {[]Pull{past, other}, nil, "w2 used the upstream"},
 		"a cache that is gone":        {[]Pull{past}, []string{}, "but the upstream has no cache now"},
 		"an IPv6 address that it has": {[]Pull{sixth}, []string{"[2001:db8::5]:5000"}, "did not serve everything, or was not asked"},
 	} {

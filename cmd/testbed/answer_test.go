@@ -98,7 +98,7 @@ func TestExamination(t *testing.T) {
 		t.Errorf("exit code %d, error %v", program.ExitCode(err), err)
 	}
 	var out bytes.Buffer
-	if err := found.write(&out); err != nil || out.String() != "MACHINE  2.0 GiB memory\ntestbed absent-testbed: not found; start it with: make up\n" {
+	if err := found.write(&out); err != nil || out.String() != "MACHINE  2.0 GiB memory\ntestbed absent-testbed: not found; start it with: bin/testbed up --prefix absent-testbed\n" {
 		t.Errorf("output %q, error %v", &out, err)
 	}
 }

@@ -8,12 +8,18 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/gardener-extensions/registry-cache/kind/upstream"
 )
 
 // Write prints the status as tables.
 func (s *Testbed) Write(w io.Writer) error {
 	if !s.Exists() {
-		_, err := fmt.Fprintf(w, "testbed %s: not found; start it with: make up\n", s.Prefix)
+		start := "make up" // works without bin/testbed
+		if s.Prefix != upstream.DefaultPrefix {
+			start = "bin/testbed up --prefix " + s.Prefix
+		}
+		_, err := fmt.Fprintf(w, "testbed %s: not found; start it with: %s\n", s.Prefix, start)
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
