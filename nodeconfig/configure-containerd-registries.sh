@@ -344,7 +344,7 @@ follow_node_agent() { # until (ms)
 }
 
 # Asks caches that have just failed, but not silently, between two rounds: they may be starting. A
-# last probe that times out does not delay the next round.
+# probe begins only if its timeout ends before the next round.
 hurry() { # until (ms)
   local i now starting
   while uptime now && ((now + probe_interval / 5 + silence / 2 < $1)); do

@@ -226,15 +226,16 @@ func TestLoopAsksAgainSoonAfterAFailure(t *testing.T) {
 // but not after silence (~). Other caches are not asked more often.
 func TestLoopHurriesAfterAFailure(t *testing.T) {
 	t.Parallel()
-	for answers, test := range map[string]struct{ want, timeout string }{
-		"----------" + "-" + "+++++" + "--" + "+++" + "++": {"1111111115" + "5" + "555" + "15" + "55", "60"},
-		"-~--": {"15" + "55", "5"},
-		"~~~":  {"555", "1"},
+	for answers, test := range map[string]struct{ want, timeout, silence string }{
+		"----------" + "-" + "+++++" + "--" + "+++" + "++": {"1111111115" + "5" + "555" + "15" + "55", "60", "3000"},
+		"-~--": {"15" + "55", "5", "3000"},
+		"~~~":  {"555", "1", "3000"},
+		"---":  {"555", "60", "3000000"}, // a probe could delay the next round
 	} {
 		t.Run(answers, func(t *testing.T) {
 			t.Parallel()
 			n := newNode(t)
-			n.env = append(n.env, "PROBE_INTERVAL=1000000", "PROBE_AGAIN=1", "PROBE_TIMEOUT="+test.timeout)
+			n.env = append(n.env, "PROBE_INTERVAL=1000000", "PROBE_AGAIN=1", "PROBE_TIMEOUT="+test.timeout, "SILENCE="+test.silence)
 			n.tool(t, "sleep", `echo "$1" >>"${0%/*}/pauses"; exec "$real" 0.01`)
 			var asked atomic.Int32
 			done := make(chan struct{})
@@ -321,6 +322,9 @@ func TestBounds(t *testing.T) {
 	probe := value("probe_timeout", time.Second)
 	if failure := interval + probe + again + probe; failure >= 10*time.Second {
 		t.Errorf("pulls are direct %s after a failure", failure)
+	}
+	if value("silence", time.Millisecond)/2 < probe {
+		t.Error("a probe between two rounds can delay the next one")
 	}
 	recovery := interval + probe + 2*(again+probe)
 	if recovery >= 12*time.Second {
