@@ -2,7 +2,6 @@ package nodeconfig_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -263,15 +262,5 @@ func TestScriptKilledAtAnyPointLeavesNoHalfFile(t *testing.T) {
 				n.expectEntries(t, "alpha.test")
 			})
 		}
-	}
-}
-
-func TestScriptPassesShellcheck(t *testing.T) {
-	shellcheck, err := exec.LookPath("shellcheck")
-	if err != nil {
-		t.Skip("shellcheck is not installed (make tools installs it)")
-	}
-	if output, err := exec.CommandContext(t.Context(), shellcheck, "configure-containerd-registries.sh").CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, output)
 	}
 }
