@@ -47,7 +47,7 @@ func cacheDown() rig.Scenario {
 			if back > maxReturn {
 				p.Fatalf("noticed after %s, want at most %s", rig.Seconds(back), maxReturn)
 			}
-			p.Pull(ctx, p.Worker(0), img)
+			p.TimedPull(ctx, p.Worker(0), img)
 			p.Evidence("noticed within %s, then upstream: %s", rig.Seconds(back), p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
 

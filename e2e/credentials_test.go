@@ -55,7 +55,7 @@ func credentials() rig.Scenario {
 
 		rig.Prove("a public upstream receives no credentials", func(ctx context.Context, p *rig.Run) {
 			public := p.Push(ctx, rig.Alpha)
-			p.Pull(ctx, p.Worker(0), public)
+			p.TimedPull(ctx, p.Worker(0), public)
 			p.FetchedOnce(ctx, public, accesslog.AskerCache)
 			if shown := p.Requests(ctx, public).Filter(authorized); len(shown) != 0 {
 				p.Fatalf("%s got credentials: %+v", rig.Alpha, shown[0])
@@ -134,14 +134,14 @@ func proveAsksForCredentials(ctx context.Context, p *rig.Run) {
 	}
 }
 
-// pullAuthorized pushes a new image, and returns it. It proves that a pod with this image runs in
+// pullAuthorized pushes a new image, and returns it. It proves that a node pulls this image in
 // time, and that the cache fetched each blob once, with credentials.
 func pullAuthorized(ctx context.Context, p *rig.Run) rig.Pushed {
 	p.Helper()
 	img := p.Push(ctx, rig.Private)
-	took := p.Pull(ctx, p.Worker(0), img)
+	took := p.TimedPull(ctx, p.Worker(0), img)
 	if took > runningWithin {
-		p.Fatalf("an image of the protected upstream runs after %s, want at most %s", rig.Seconds(took), runningWithin)
+		p.Fatalf("a pull of the protected upstream took %s, want at most %s", rig.Seconds(took), runningWithin)
 	}
 	evidence := p.FetchedOnce(ctx, img, accesslog.AskerCache)
 	served := p.Requests(ctx, img).Blobs().Gets().Filter(authorized).
@@ -149,7 +149,7 @@ func pullAuthorized(ctx context.Context, p *rig.Run) rig.Pushed {
 	if len(served) != len(img.Blobs) {
 		p.Fatalf("%d of %d blobs were served to a client with credentials", len(served), len(img.Blobs))
 	}
-	p.Evidence("protected upstream: %s, running after %s", evidence, rig.Seconds(took))
+	p.Evidence("protected upstream: %s, pulled in %s", evidence, rig.Seconds(took))
 	return img
 }
 
@@ -158,7 +158,7 @@ func pullAuthorized(ctx context.Context, p *rig.Run) rig.Pushed {
 func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 	p.Helper()
 	pullAuthorized(ctx, p)
-	p.Pull(ctx, p.Worker(1), before)
+	p.TimedPull(ctx, p.Worker(1), before)
 	p.FetchedOnce(ctx, before, accesslog.AskerCache)
 }
 

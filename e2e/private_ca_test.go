@@ -58,7 +58,7 @@ func privateCA() rig.Scenario {
 				return strings.Contains(hosts, "certificates") && !strings.Contains(hosts, "[host."), hosts, nil
 			})
 			img := p.Push(ctx, rig.Private)
-			took := p.Pull(ctx, worker, img)
+			took := p.TimedPull(ctx, worker, img)
 			p.Evidence("cache scaled to 0: pull %s, upstream: %s", rig.Seconds(took), p.FetchedOnce(ctx, img, accesslog.AskerNode))
 		}),
 	)

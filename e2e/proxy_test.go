@@ -111,7 +111,7 @@ func pullThroughCache(ctx context.Context, p *rig.Run, upstream, host string) ri
 	img := p.Push(ctx, host)
 	pulled := img
 	pulled.Host = upstream
-	p.Pull(ctx, p.Worker(0), pulled)
+	p.TimedPull(ctx, p.Worker(0), pulled)
 	p.FetchedOnce(ctx, img, accesslog.AskerCache)
 	return img
 }

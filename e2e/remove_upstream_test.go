@@ -54,7 +54,7 @@ func removeUpstream() rig.Scenario {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			others = putUnmanagedFiles(ctx, p)
 			betaImg = p.Push(ctx, rig.Beta)
-			p.Pull(ctx, p.Worker(0), betaImg)
+			p.TimedPull(ctx, p.Worker(0), betaImg)
 			p.FetchedOnce(ctx, betaImg, accesslog.AskerCache)
 			for _, worker := range p.Workers() {
 				beforeB[worker.Name()] = p.Fingerprint(ctx, worker, rig.HostsPath(rig.Beta))
@@ -78,7 +78,7 @@ func removeUpstream() rig.Scenario {
 		}),
 
 		rig.Prove("beta's image is still a hit", func(ctx context.Context, p *rig.Run) {
-			p.Pull(ctx, p.Worker(1), betaImg)
+			p.TimedPull(ctx, p.Worker(1), betaImg)
 			p.FetchedOnce(ctx, betaImg, accesslog.AskerCache)
 			p.Evidence("beta still a hit")
 		}),

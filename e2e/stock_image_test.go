@@ -27,7 +27,7 @@ func stockImage() rig.Scenario {
 		rig.Prove("caches run from the project's image", func(ctx context.Context, p *rig.Run) {
 			rig.Cached(rig.Alpha, rig.Beta)(ctx, p)
 			fromProject = p.Push(ctx, rig.Alpha)
-			p.Pull(ctx, p.Worker(0), fromProject)
+			p.TimedPull(ctx, p.Worker(0), fromProject)
 			p.FetchedOnce(ctx, fromProject, accesslog.AskerCache)
 		}),
 
@@ -45,14 +45,14 @@ func stockImage() rig.Scenario {
 			fromStock = p.Push(ctx, rig.Alpha)
 			took := p.Pull(ctx, p.Worker(0), fromStock)
 			p.Evidence("stock image: %s, running after %s", p.FetchedOnce(ctx, fromStock, accesslog.AskerCache), rig.Seconds(took))
-			p.Pull(ctx, p.Worker(1), fromProject)
+			p.TimedPull(ctx, p.Worker(1), fromProject)
 			p.FetchedOnce(ctx, fromProject, accesslog.AskerCache)
 			p.Evidence("stock image: serves images that the project's image has stored")
 		}),
 
 		rig.Prove("caches run from the project's image again, and have what the stock image stored", func(ctx context.Context, p *rig.Run) {
 			useCacheImage(ctx, p, cachetest.Image(p.Session.Testbed))
-			p.Pull(ctx, p.Worker(1), fromStock)
+			p.TimedPull(ctx, p.Worker(1), fromStock)
 			p.FetchedOnce(ctx, fromStock, accesslog.AskerCache)
 			p.Evidence("project's image again: serves images that the stock image has stored")
 		}),

@@ -82,7 +82,7 @@ func tlsOn() rig.Scenario {
 			for _, host := range []string{rig.Alpha, rig.Beta} {
 				img := p.Push(ctx, host)
 				for _, worker := range p.Workers() {
-					p.Pull(ctx, worker, img)
+					p.TimedPull(ctx, worker, img)
 				}
 				p.Evidence("%s: %s", rig.Label(host), p.FetchedOnce(ctx, img, accesslog.AskerCache))
 			}

@@ -20,7 +20,7 @@ func twoUpstreams() rig.Scenario {
 		rig.Prove("images of both come through a cache", func(ctx context.Context, p *rig.Run) {
 			for i, host := range []string{rig.Alpha, rig.Beta} {
 				images[host] = p.Push(ctx, host)
-				p.Pull(ctx, p.Worker(i%len(p.Workers())), images[host])
+				p.TimedPull(ctx, p.Worker(i%len(p.Workers())), images[host])
 				p.Evidence("%s: %s", rig.Label(host), p.FetchedOnce(ctx, images[host], accesslog.AskerCache))
 			}
 		}),

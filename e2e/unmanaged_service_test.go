@@ -47,7 +47,7 @@ func unmanagedService() rig.Scenario {
 				}
 			}
 			img := p.Push(ctx, rig.Alpha)
-			p.Pull(ctx, p.Worker(0), img)
+			p.TimedPull(ctx, p.Worker(0), img)
 			p.Evidence("alpha: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
 

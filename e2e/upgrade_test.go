@@ -86,7 +86,7 @@ func upgrade() rig.Scenario {
 			p.AwaitMirrors(ctx, rig.Alpha)
 			awaitUnits(ctx, p, "exited")
 			img = p.Push(ctx, rig.Alpha)
-			p.Pull(ctx, p.Worker(1), img)
+			p.TimedPull(ctx, p.Worker(1), img)
 			p.FetchedOnce(ctx, img, accesslog.AskerCache)
 		}),
 
@@ -119,7 +119,7 @@ func upgrade() rig.Scenario {
 		}),
 
 		rig.Prove("the first pull is a hit", func(ctx context.Context, p *rig.Run) {
-			p.Pull(ctx, p.Worker(0), img)
+			p.TimedPull(ctx, p.Worker(0), img)
 			p.Evidence("first pull: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
 		}),
 	)
