@@ -117,7 +117,7 @@ func Seconds(d time.Duration) string {
 
 const (
 	imageLayers    = 2
-	imageLayerSize = 2 << 20
+	imageLayerSize = 256 << 10
 )
 
 // Pushed is an image in an upstream. The image has random content. Until PushBeside is called, it
