@@ -64,8 +64,6 @@ func podSpec(name, image string, args ...string) corev1.PodSpec {
 			Image:           image,
 			ImagePullPolicy: corev1.PullNever,
 			Args:            args,
-			// The testbed has more spare memory than spare CPU time.
-			Env: []corev1.EnvVar{{Name: "GOGC", Value: "300"}, {Name: "GOMAXPROCS", Value: "1"}},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: ptr.To(false),
 				ReadOnlyRootFilesystem:   ptr.To(true),
