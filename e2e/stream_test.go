@@ -13,9 +13,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/upstream/accesslog"
 )
 
-// streamPace is the shortest time from the start of one pull of a stream to the next.
-const streamPace = time.Second
-
 // stream pulls new images of an upstream in the background, on one worker after the other, and
 // records how long each pull took.
 type stream struct {
@@ -33,8 +30,6 @@ func pullContinuously(ctx context.Context, p *rig.Run, host string) *stream {
 	s := &stream{stop: stop}
 	// Calling stop prevents the next pull. A running pull continues, so that its time counts.
 	s.Background = p.Background(ctx, func(ctx context.Context) error {
-		pace := time.NewTicker(streamPace)
-		defer pace.Stop()
 		for i := 0; stopping.Err() == nil; i++ {
 			img, err := rig.Push(ctx, p, host)
 			if err != nil {
@@ -45,10 +40,6 @@ func pullContinuously(ctx context.Context, p *rig.Run, host string) *stream {
 				return err
 			}
 			s.took, s.images = append(s.took, took), append(s.images, img)
-			select {
-			case <-pace.C:
-			case <-stopping.Done():
-			}
 		}
 		return nil
 	})
