@@ -21,7 +21,7 @@ require (
 	github.com/gardener/gardener v1.147.1
 	github.com/gardener/gardener/pkg/apis v1.147.1
 	github.com/go-logr/logr v1.4.4
-	github.com/godbus/dbus/v5 v5.1.0
+	github.com/godbus/dbus/v5 v5.2.2
 	github.com/google/go-containerregistry v0.22.1
 	github.com/google/uuid v1.6.0
 	github.com/gorilla/mux v1.8.1

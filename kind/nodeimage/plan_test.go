@@ -39,9 +39,9 @@ func TestPlanRebuildsWhatChanged(t *testing.T) {
 		name, input string
 		parts       []string // prefixes of the parts that must be built again
 	}{
-		{"kubernetes' go.mod", "modules/kubernetes/go.mod", []string{"programs-kubernetes-", "programs-pause-"}},
-		{"kubernetes' go.sum", "modules/kubernetes/go.sum", []string{"programs-kubernetes-"}},
-		{"coredns", "modules/kubernetes/coredns/main.go", []string{"programs-kubernetes-"}},
+		{"kubernetes' go.mod", "modules/kubernetes/go.mod", []string{"programs-control-plane-", "programs-kubernetes-", "programs-pause-"}},
+		{"kubernetes' go.sum", "modules/kubernetes/go.sum", []string{"programs-control-plane-", "programs-kubernetes-"}},
+		{"coredns", "modules/kubernetes/coredns/main.go", []string{"programs-control-plane-", "programs-kubernetes-"}},
 		{"imagestore", "modules/containerd/imagestore/main.go", []string{"programs-containerd-", "programs-runc-"}},
 		{"local-path-provisioner's go.mod", "modules/localpath/go.mod", []string{"programs-local-path-provisioner-"}},
 		{"kind", inputKind, nil},

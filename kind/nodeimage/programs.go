@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -43,7 +44,7 @@ type stamp struct {
 }
 
 // compilations are in build order: modules of later ones are downloaded while earlier ones compile.
-var compilations = []compilation{containerdPrograms, runcProgram, localPathProgram, kubernetesPrograms}
+var compilations = []compilation{containerdPrograms, runcProgram, localPathProgram, controlPlanePrograms, kubernetesPrograms}
 
 var containerdPrograms = compilation{
 	name:   "containerd",
@@ -99,6 +100,21 @@ var localPathProgram = compilation{
 	stamps:   []stamp{{"main.VERSION", localPathModule, whole}},
 }
 
+// controlPlanePrograms are all that an API server without nodes needs. They are a compilation of
+// their own, so that Programs does not compile the kubelet and kubeadm for them.
+var controlPlanePrograms = compilation{
+	name:   "control-plane",
+	module: "kubernetes",
+	programs: []program{
+		{pkg: kubernetesModule + "/cmd/kube-apiserver"},
+		{pkg: kubernetesModule + "/cmd/kube-controller-manager"},
+		{pkg: kubernetesModule + "/cmd/kube-scheduler"},
+		{pkg: "go.etcd.io/etcd/server/v3", name: "etcd"},
+		{pkg: "go.etcd.io/etcd/etcdctl/v3", name: "etcdctl"},
+	},
+	stamps: kubernetesStamps,
+}
+
 var kubernetesPrograms = compilation{
 	name:   "kubernetes",
 	module: "kubernetes",
@@ -107,21 +123,19 @@ var kubernetesPrograms = compilation{
 		{pkg: kubernetesModule + "/cmd/kubeadm", dir: usrBin},
 		{pkg: kubernetesModule + "/cmd/kubectl", dir: usrBin},
 		{pkg: "sigs.k8s.io/cri-tools/cmd/crictl", dir: usrLocalBin},
-		{pkg: kubernetesModule + "/cmd/kube-apiserver"},
-		{pkg: kubernetesModule + "/cmd/kube-controller-manager"},
-		{pkg: kubernetesModule + "/cmd/kube-scheduler"},
 		{pkg: kubernetesModule + "/cmd/kube-proxy"},
-		{pkg: "go.etcd.io/etcd/server/v3", name: "etcd"},
-		{pkg: "go.etcd.io/etcd/etcdctl/v3", name: "etcdctl"},
 		{pkg: "./coredns"},
 	},
-	// Without these, kubeadm and the kubelet report v0.0.0 and refuse to work with each other.
-	stamps: []stamp{
-		{"k8s.io/component-base/version.gitVersion", kubernetesModule, whole},
-		{"k8s.io/component-base/version.gitMajor", kubernetesModule, major},
-		{"k8s.io/component-base/version.gitMinor", kubernetesModule, minor},
-		{"sigs.k8s.io/cri-tools/pkg/version.Version", "sigs.k8s.io/cri-tools", whole},
-	},
+	stamps: append(slices.Clone(kubernetesStamps),
+		stamp{"sigs.k8s.io/cri-tools/pkg/version.Version", "sigs.k8s.io/cri-tools", whole}),
+}
+
+// kubernetesStamps hold the version of Kubernetes. Without it, kubeadm and the kubelet report
+// v0.0.0 and refuse to work with each other.
+var kubernetesStamps = []stamp{
+	{"k8s.io/component-base/version.gitVersion", kubernetesModule, whole},
+	{"k8s.io/component-base/version.gitMajor", kubernetesModule, major},
+	{"k8s.io/component-base/version.gitMinor", kubernetesModule, minor},
 }
 
 // file returns the name that go build uses: the last element of pkg that is not a major version.

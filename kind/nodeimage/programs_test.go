@@ -82,9 +82,30 @@ func TestProgramsAreToolsOfTheirModule(t *testing.T) {
 	}
 }
 
+// TestSharedModules: a module that is also in the repository's go.mod has the same version, so that
+// Go's build cache shares its packages. containerd keeps the versions of its own release.
+func TestSharedModules(t *testing.T) {
+	shared := map[string]string{}
+	for _, required := range readGoMod(t, filepath.Join("..", "..", "go.mod")).Require {
+		shared[required.Mod.Path] = required.Mod.Version
+	}
+	for _, module := range []string{"kubernetes", "localpath"} {
+		for _, required := range goMod(t, module).Require {
+			if want := shared[required.Mod.Path]; want != "" && want != required.Mod.Version {
+				t.Errorf("module %s: %s, the repository has %s; run there: go get %s@%s && go mod tidy",
+					module, required.Mod, want, required.Mod.Path, want)
+			}
+		}
+	}
+}
+
 func goMod(t *testing.T, module string) *modfile.File {
 	t.Helper()
-	name := filepath.Join("modules", module, "go.mod")
+	return readGoMod(t, filepath.Join("modules", module, "go.mod"))
+}
+
+func readGoMod(t *testing.T, name string) *modfile.File {
+	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +233,7 @@ func TestProgramsFromCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range plan.compilations {
-		if c.name == "kubernetes" {
+		if c.name == "control-plane" {
 			write(t, filepath.Join(folder, c.entry, "etcd"), "x")
 		}
 	}
@@ -222,7 +243,7 @@ func TestProgramsFromCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if got := paths[name]; filepath.Base(got) != name || !strings.HasPrefix(got, folder+"/programs-kubernetes-") {
+		if got := paths[name]; filepath.Base(got) != name || !strings.HasPrefix(got, folder+"/programs-control-plane-") {
 			t.Errorf("%s is at %q", name, got)
 		}
 	}
@@ -248,7 +269,7 @@ func TestCompilationsWith(t *testing.T) {
 	for _, c := range some {
 		names = append(names, c.name)
 	}
-	if got := strings.Join(names, " "); got != "runc kubernetes" {
+	if got := strings.Join(names, " "); got != "runc control-plane" {
 		t.Errorf("compiles %s, want only what the programs need", got)
 	}
 }
