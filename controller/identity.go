@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"time"
 
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/go-logr/logr"
@@ -40,11 +39,6 @@ func (a *Actuator) identify(ctx context.Context, t *target) error {
 	a.keepPreviousServices(t)
 	return nil
 }
-
-// previousFor is how long a Service also exists under its previous name after it has been renamed.
-// Nodes use the previous address until they apply the OperatingSystemConfig that gardenlet writes
-// after this reconciliation.
-const previousFor = time.Hour
 
 // keepPreviousServices updates the previous Services of the caches. Time in hibernation does not
 // count: nodes wake up with the previous address.

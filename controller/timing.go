@@ -39,6 +39,11 @@ const (
 	rolloutLimit = 30 * time.Second // how long nodes keep the previous CA while caches lack their new certificate
 )
 
+// previousFor is how long a Service also exists under its previous name after it has been renamed.
+// Nodes use the previous address until they apply the OperatingSystemConfig that gardenlet writes
+// after this reconciliation.
+const previousFor = time.Hour
+
 // run is one attempt of an operation on the Extension. It ends within the limit, and records the
 // kind of failure, which determines when the next attempt follows.
 func (a *Actuator) run(ctx context.Context, ex *extensionsv1alpha1.Extension, operation string, do func(context.Context) error) error {

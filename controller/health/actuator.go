@@ -45,9 +45,6 @@ const (
 	timeout = 5 * time.Second
 	// maxRefusals bounds the number of remembered reasons why claims cannot grow.
 	maxRefusals = 1000
-	// progressingThreshold is how long problems that may pass are reported as Progressing. A cache may
-	// need minutes to start: its volume is provisioned, its image pulled, its store opened.
-	progressingThreshold = 5 * time.Minute
 	// never is the time until the library looks again for conditions that it has removed.
 	never = 10 * 365 * 24 * time.Hour
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,10 @@ type problem struct {
 	// lasting problems need someone to act. Others are normal for minutes, while a cache starts.
 	lasting bool
 }
+
+// progressingThreshold is how long problems that are not lasting are reported as Progressing. A
+// cache may need minutes to start: its volume is provisioned, its image pulled, its store opened.
+const progressingThreshold = 5 * time.Minute
 
 // describe lists the problems in one line. It contains at most eight, so that the condition fits
 // into the status of the Shoot.
