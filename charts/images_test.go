@@ -46,7 +46,7 @@ func TestArchitectures(t *testing.T) {
 		architectures  []string
 		fails          bool
 	}{
-		"built in":      {"- {name: etcd, ref: 'r.test/etcd:1'}", "registry.example.org/registry-cache:v0.1.0", []string{"amd64"}, false},
+		"built in":      {"- {name: etcd, ref: 'r.test/etcd:1'}", "registry.example.org/registry-cache:v0.1.0", nil, false},
 		"unknown":       {"- {name: registry-cache, ref: 'r.test/x:1'}", "r.test/x:1", nil, false},
 		"one":           {"- {name: registry-cache, ref: 'r.test/x:1', architectures: [arm64]}", "r.test/x:1", []string{"arm64"}, false},
 		"both":          {"- {name: registry-cache, ref: 'r.test/x:1', architectures: [arm64, amd64]}", "r.test/x:1", nil, false},
