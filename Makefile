@@ -59,6 +59,7 @@ test: format shellcheck unit nodeless lint ## Run all checks that need no nodes:
 .PHONY: unit
 unit: $(PROMTOOL) ## Run the unit tests of all packages
 	go test -vet=off -timeout 15m ./...
+	go -C tools/images test -vet=off ./...
 
 .PHONY: nodeless
 nodeless: bin/nodeless.test ## Run the scenarios that need no node, on API servers that run as processes (ARGS=-test.run=TestScenarios/two-shoots)
@@ -178,6 +179,16 @@ debug: $(DLV) ## Attach Delve, as root on the machine of the testbed, to the ext
 build: ## Build the programs in cmd/ into bin/
 	go build -o bin/ ./cmd/...
 
+.PHONY: images
+images: bin/build-images ## Build the images of a release for amd64 and arm64, and their SBOMs, into bin/images, without Docker
+	@exec ./bin/build-images
+
+.PHONY: reproducible
+reproducible: images ## Build the images of HEAD again, in another folder and without Go's build cache, and compare their digests
+	@work=$$(mktemp -d); trap 'git worktree remove --force "$$work/tree"; rm -rf "$$work"' EXIT; \
+	git worktree add --quiet --detach "$$work/tree"; (cd "$$work/tree"; GOCACHE="$$work/cache" "$(CURDIR)/bin/build-images"); \
+	cmp "$$work/tree/bin/images/index.json" bin/images/index.json
+
 .PHONY: generate
 generate: ## Generate Go files from the API types
 	go generate ./...
@@ -218,6 +229,10 @@ $(ACTIONLINT): tools/actionlint/go.mod tools/actionlint/go.sum
 $(PROMTOOL): tools/promtool/go.mod tools/promtool/go.sum
 	@echo "building promtool; the first build takes some minutes" >&2
 	cd tools/promtool && go build -tags remove_all_sd -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
+
+bin/build-images: $(wildcard tools/images/*.go) tools/images/go.mod tools/images/go.sum
+	@echo "building ko; the first build takes some minutes" >&2
+	cd tools/images && go build -o ../../$@ .
 
 # tools/skaffold/go.mod repeats the replace directives of Skaffold's go.mod.
 $(SKAFFOLD): tools/skaffold/go.mod tools/skaffold/go.sum
