@@ -10,11 +10,11 @@ SHELL := /bin/bash
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-# Variables of `make e2e` and `make up`. Except for NODE_IMAGE, make reads them only from its command
-# line, because their names are general: a variable that is exported for another program must not
-# change a run. `note-ignored` prints the ignored variables.
+# Variables of `make e2e`, `make up` and `make publish`. Except for NODE_IMAGE, make reads them only
+# from its command line, because their names are general: a variable that is exported for another
+# program must not change a run. `note-ignored` prints the ignored variables.
 export NODE_IMAGE
-SETTINGS := RUN KEEP LEAVE LANE CONFIG MATRIX SOAK SEED
+SETTINGS := RUN KEEP LEAVE LANE CONFIG MATRIX SOAK SEED REGISTRY ALIAS
 IGNORED := $(strip $(foreach name,$(SETTINGS),$(if $(filter environment%,$(origin $(name))),$(name))))
 export $(filter-out $(IGNORED),$(SETTINGS))
 unexport $(IGNORED)
@@ -189,6 +189,11 @@ reproducible: images ## Build the images of HEAD again, in another folder and wi
 	git worktree add --quiet --detach "$$work/tree"; (cd "$$work/tree"; GOCACHE="$$work/cache" "$(CURDIR)/bin/build-images"); \
 	cmp "$$work/tree/bin/images/index.json" bin/images/index.json
 
+.PHONY: publish
+publish: images bin/publish ## Push images, SBOMs and charts (REGISTRY=registry.example.org/gardener, ALIAS=its name in clusters), see docs/operations.md
+	$(note-ignored)
+	@exec ./bin/publish --registry "$(call given,REGISTRY)" --alias "$(call given,ALIAS)"
+
 .PHONY: generate
 generate: ## Generate Go files from the API types
 	go generate ./...
@@ -253,7 +258,7 @@ $(KUBECTL): kind/nodeimage/modules/kubernetes/go.mod kind/nodeimage/modules/kube
 		-o ../../../../$@ k8s.io/kubernetes/cmd/kubectl
 
 # Phony, because Go's build cache determines what must be rebuilt.
-.PHONY: bin/e2e.test bin/nodeless.test bin/survival.test bin/testbed bin/bench
+.PHONY: bin/e2e.test bin/nodeless.test bin/survival.test bin/testbed bin/bench bin/publish
 bin/e2e.test:
 	@[ -e $@ ] || echo "building the scenarios; the first build takes some minutes" >&2
 	@go test -c -tags e2e -o $@ ./e2e
@@ -266,3 +271,5 @@ bin/testbed:
 	@go build -o $@ ./cmd/testbed
 bin/bench:
 	@go build -o $@ ./cmd/bench
+bin/publish:
+	@go build -o $@ ./cmd/publish

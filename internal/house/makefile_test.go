@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// settings are the variables of `make e2e` whose names other programs may use as well.
-var settings = []string{"CONFIG", "KEEP", "LANE", "MATRIX", "RUN"}
+// settings are variables of `make e2e` and `make publish` whose names other programs may use as
+// well.
+var settings = []string{"ALIAS", "CONFIG", "KEEP", "LANE", "MATRIX", "REGISTRY", "RUN"}
 
 // TestSettings: `make e2e` ignores settings in the environment. Settings that are meant for another
 // program could choose another testbed.
