@@ -194,6 +194,10 @@ publish: images bin/publish ## Push images, SBOMs and charts (REGISTRY=registry.
 	$(note-ignored)
 	@exec ./bin/publish --registry "$(call given,REGISTRY)" --alias "$(call given,ALIAS)"
 
+.PHONY: release
+release: ## Check that VERSION can be released, and print its notes (ARGS=--tag also creates the tag)
+	@exec tools/release $(ARGS)
+
 .PHONY: generate
 generate: ## Generate Go files from the API types
 	go generate ./...
