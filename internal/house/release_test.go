@@ -4,8 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // TestRelease: tools/release refuses what is no release, prints the section of the changelog, and
@@ -98,5 +101,43 @@ func TestReleaseNotes(t *testing.T) {
 	}
 	if version := strings.TrimPrefix(texts[0], "v"); !strings.HasSuffix(version, "-dev") && !strings.Contains(texts[1], "\n## "+version+"\n") {
 		t.Errorf("CHANGELOG.md has no section ## %s", version)
+	}
+}
+
+// TestDependabot: dependency updates cover every Go module of the repository.
+func TestDependabot(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root(t), ".github/dependabot.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Updates []struct {
+			Ecosystem   string   `json:"package-ecosystem"`
+			Directories []string `json:"directories"`
+		} `json:"updates"`
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	var covered, modules []string
+	for _, update := range config.Updates {
+		if update.Ecosystem == "gomod" {
+			covered = append(covered, update.Directories...)
+		}
+	}
+	tree, err := load(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range tree {
+		if filepath.Base(f.path) == "go.mod" {
+			modules = append(modules, filepath.Join("/", f.dir()))
+		}
+	}
+	slices.Sort(covered)
+	slices.Sort(modules)
+	if !slices.Equal(covered, modules) {
+		t.Errorf(".github/dependabot.yaml updates %q, want %q", covered, modules)
 	}
 }
