@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/examples"
-	"github.com/gardener-extensions/registry-cache/internal/artifact"
 )
 
 // Names of the written files.
@@ -100,12 +99,12 @@ func (r *release) addDescriptor(base string) error {
 		return fmt.Errorf("encode the component descriptor: %w", err)
 	}
 	const kind = "application/vnd.ocm.software.component-descriptor.v2"
-	layer := artifact.Content{Type: kind + "+json", Data: encoded}
-	config, err := json.Marshal(map[string]any{"componentDescriptorLayer": layer.Descriptor()})
+	layer := blob{mediaType: kind + "+json", data: encoded}
+	config, err := json.Marshal(map[string]any{"componentDescriptorLayer": layer.descriptor()})
 	if err != nil {
 		return fmt.Errorf("encode the component descriptor: %w", err)
 	}
-	pushed, err := artifact.New(kind, artifact.Content{Type: "application/vnd.ocm.software.component.config.v1+json", Data: config}, layer, nil)
+	pushed, err := newArtifact(kind, blob{mediaType: "application/vnd.ocm.software.component.config.v1+json", data: config}, layer, nil)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/gardener-extensions/registry-cache/internal/artifact"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
@@ -30,7 +29,7 @@ type content interface {
 type item struct {
 	tag     name.Tag
 	content content
-	sboms   []artifact.Artifact
+	sboms   []artifact
 }
 
 // push uploads everything whose tag does not exist yet, and then sets the tags in order. It uses
@@ -89,8 +88,8 @@ func (i item) exists(options []remote.Option) (bool, error) {
 
 func (i item) upload(ctx context.Context, pusher *remote.Pusher) error {
 	repository := i.tag.Repository
-	if a, ok := i.content.(artifact.Artifact); ok {
-		return a.Push(ctx, pusher, repository)
+	if a, ok := i.content.(artifact); ok {
+		return a.push(ctx, pusher, repository)
 	}
 	digest, err := i.content.Digest()
 	if err != nil {
@@ -100,7 +99,7 @@ func (i item) upload(ctx context.Context, pusher *remote.Pusher) error {
 		return err
 	}
 	for _, sbom := range i.sboms {
-		if err := sbom.Push(ctx, pusher, repository); err != nil {
+		if err := sbom.push(ctx, pusher, repository); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/gardener-extensions/registry-cache/internal/artifact"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
@@ -98,7 +97,7 @@ func TestVersionsDoNotChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chart, err := artifact.Chart([]byte("name: chart\n"), []byte(content))
+		chart, err := newChart([]byte("name: chart\n"), []byte(content))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"sigs.k8s.io/yaml"
 
-	"github.com/gardener-extensions/registry-cache/internal/artifact"
 	"github.com/gardener-extensions/registry-cache/internal/helmchart"
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
@@ -69,7 +68,7 @@ func newRelease(s settings) (*release, error) {
 }
 
 // add adds content to the items and refs.
-func (r *release) add(path, version string, content content, sboms ...artifact.Artifact) error {
+func (r *release) add(path, version string, content content, sboms ...artifact) error {
 	digest, err := content.Digest()
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func (r *release) addImage(name string, image v1.ImageIndex, sbomPath string) er
 	if err != nil {
 		return err
 	}
-	sboms := []artifact.Artifact{index}
+	sboms := []artifact{index}
 	for _, part := range manifest.Manifests {
 		platform, err := sbom(sbomPath+"-"+part.Platform.OS+"-"+part.Platform.Architecture, part)
 		if err != nil {
@@ -153,14 +152,14 @@ func (r *release) addImage(name string, image v1.ImageIndex, sbomPath string) er
 }
 
 // sbom returns the SBOM of the subject. Its file is path without the extension.
-func sbom(path string, subject v1.Descriptor) (artifact.Artifact, error) {
+func sbom(path string, subject v1.Descriptor) (artifact, error) {
 	content, err := os.ReadFile(path + ".spdx.json")
 	if err != nil {
-		return artifact.Artifact{}, program.Environment(fmt.Errorf("%w; run: make images", err))
+		return artifact{}, program.Environment(fmt.Errorf("%w; run: make images", err))
 	}
 	const kind = "application/spdx+json"
-	return artifact.New(kind, artifact.Content{Type: "application/vnd.oci.empty.v1+json", Data: []byte("{}")},
-		artifact.Content{Type: kind, Data: content}, &v1.Descriptor{MediaType: subject.MediaType, Size: subject.Size, Digest: subject.Digest})
+	return newArtifact(kind, blob{mediaType: "application/vnd.oci.empty.v1+json", data: []byte("{}")},
+		blob{mediaType: kind, data: content}, &v1.Descriptor{MediaType: subject.MediaType, Size: subject.Size, Digest: subject.Digest})
 }
 
 // addChart adds the Helm chart in dir with other default values: pairs of a text that values.yaml
@@ -190,7 +189,7 @@ func (r *release) addChart(dir string, values []string) error {
 	if err != nil {
 		return err
 	}
-	content, err := artifact.Chart(metadata, archive)
+	content, err := newChart(metadata, archive)
 	if err != nil {
 		return err
 	}
