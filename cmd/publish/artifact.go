@@ -33,8 +33,8 @@ func (b blob) descriptor() v1.Descriptor {
 // gives the same digest.
 type artifact struct{ config, layer, manifest blob }
 
-// newArtifact returns an artefact of a type, which may be empty. If subject is not nil, registries
-// list the artefact as a referrer of that manifest.
+// newArtifact returns an artifact of a type, which may be empty. If subject is not nil, registries
+// list the artifact as a referrer of that manifest.
 func newArtifact(kind string, config, layer blob, subject *v1.Descriptor) (artifact, error) {
 	manifest, err := json.Marshal(v1.Manifest{
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: kind,
@@ -60,13 +60,15 @@ func newChart(metadata, archive []byte) (artifact, error) {
 func (a artifact) Digest() (v1.Hash, error) { return a.manifest.descriptor().Digest, nil }
 
 // MediaType returns the media type of the manifest.
+//
+//nolint:unparam // remote.Pusher finds this method by its signature.
 func (a artifact) MediaType() (types.MediaType, error) { return a.manifest.mediaType, nil }
 
 // RawManifest returns the manifest.
 func (a artifact) RawManifest() ([]byte, error) { return a.manifest.data, nil }
 
-// push uploads the artefact without a tag. If the registry does not list referrers, push adds the
-// artefact to the tag in which clients then look for those of the subject.
+// push uploads the artifact without a tag. If the registry does not list referrers, push adds the
+// artifact to the tag in which clients then look for those of the subject.
 func (a artifact) push(ctx context.Context, pusher *remote.Pusher, repository name.Repository) error {
 	for _, b := range []blob{a.config, a.layer} {
 		if err := pusher.Upload(ctx, repository, static.NewLayer(b.data, b.mediaType)); err != nil {

@@ -239,7 +239,7 @@ type resource struct {
 }
 
 // TestDescriptor: the component descriptor names every image of the image vector and every chart by
-// a reference that exists, each once. The registry has the same descriptor as an artefact.
+// a reference that exists, each once. The registry has the same descriptor as an artifact.
 func TestDescriptor(t *testing.T) {
 	registry := newTestRegistry(t)
 	s := newSettings(t, registry.host+"/a")

@@ -19,7 +19,7 @@ import (
 	"github.com/gardener-extensions/registry-cache/internal/program"
 )
 
-// content is an image index or an artefact.
+// content is an image index or an artifact.
 type content interface {
 	remote.Taggable
 	Digest() (v1.Hash, error)

@@ -71,7 +71,7 @@ func TestPartialFailure(t *testing.T) {
 		registry := newTestRegistry(t)
 		s.registry = registry.host + "/x"
 		registry.reset(n)
-		code, err, out := s.publish(t)
+		code, out, err := s.publish(t)
 		if code != program.ExitEnvironment || out != "" {
 			t.Errorf("write %d fails: exit code %d, error %v, output %q", n, code, err, out)
 		}
@@ -82,7 +82,7 @@ func TestPartialFailure(t *testing.T) {
 			t.Errorf("write %d fails: tags were set", n)
 		}
 		registry.reset(0)
-		if code, err, _ := s.publish(t); code != program.ExitFine {
+		if code, _, err := s.publish(t); code != program.ExitFine {
 			t.Errorf("the run after a failure at write %d: %v", n, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestCredentials(t *testing.T) {
 	s := newSettings(t, registry.host+"/a")
 	for password, want := range map[string]int{"other": program.ExitEnvironment, "secret": program.ExitFine} {
 		login(t, registry.host, password)
-		if code, err, _ := s.publish(t); code != want {
+		if code, _, err := s.publish(t); code != want {
 			t.Errorf("password %s: exit code %d, want %d: %v", password, code, want, err)
 		}
 	}
@@ -148,13 +148,17 @@ func TestPlainHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (encrypted{none}).RoundTrip(request); (program.ExitCode(err) == program.ExitUsage) != refused || (len(sent) == 0) != refused {
+		response, err := encrypted{none}.RoundTrip(request)
+		if response != nil {
+			_ = response.Body.Close()
+		}
+		if (program.ExitCode(err) == program.ExitUsage) != refused || (len(sent) == 0) != refused {
 			t.Errorf("%s: error %v, sent %v", url, err, sent)
 		}
 	}
 
 	sent = nil
-	code, err, _ := newSettings(t, "10.0.0.1:5000/x").publish(t, remote.WithTransport(encrypted{none}))
+	code, _, err := newSettings(t, "10.0.0.1:5000/x").publish(t, remote.WithTransport(encrypted{none}))
 	if code != program.ExitUsage || !strings.Contains(err.Error(), "unencrypted") {
 		t.Errorf("exit code %d, want %d: %v", code, program.ExitUsage, err)
 	}
@@ -184,7 +188,7 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("sent %s", request.URL)
 				return nil, errors.New("no registry")
 			})
-			if code, err, _ := s.publish(t, remote.WithTransport(none)); code != test.want || !strings.Contains(err.Error(), test.names) {
+			if code, _, err := s.publish(t, remote.WithTransport(none)); code != test.want || !strings.Contains(err.Error(), test.names) {
 				t.Errorf("exit code %d, want %d and an error that names %q: %v", code, test.want, test.names, err)
 			}
 		})

@@ -87,19 +87,19 @@ func tagged(write string) bool {
 	return ok && !strings.HasPrefix(reference, "sha256")
 }
 
-// publish runs the command, and returns its exit code, error and standard output.
-func (s settings) publish(t *testing.T, options ...remote.Option) (int, error, string) {
+// publish runs the command, and returns its exit code, standard output and error.
+func (s settings) publish(t *testing.T, options ...remote.Option) (code int, out string, err error) {
 	t.Helper()
-	var out strings.Builder
+	var printed strings.Builder
 	options = append([]remote.Option{remote.WithRetryBackoff(remote.Backoff{Steps: 1})}, options...)
-	err := s.run(t.Context(), program.Streams{Out: &out, Err: io.Discard}, options...)
-	return program.ExitCode(err), err, out.String()
+	err = s.run(t.Context(), program.Streams{Out: &printed, Err: io.Discard}, options...)
+	return program.ExitCode(err), printed.String(), err
 }
 
 // mustPublish returns the standard output.
 func (s settings) mustPublish(t *testing.T) string {
 	t.Helper()
-	_, err, out := s.publish(t)
+	_, out, err := s.publish(t)
 	if err != nil {
 		t.Fatal(err)
 	}
