@@ -26,7 +26,7 @@ func TestInnerLoopManifestRenders(t *testing.T) {
 	}
 	defer manifest.Close()
 	var out bytes.Buffer
-	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
+	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.4"})
 	if err := develop.Render(t.Context(), testbed, renderer, manifest, &out); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestStatusWrite(t *testing.T) {
 			},
 			Report:    testbedReport{Caches: []cacheStatus{{Upstream: "alpha.upstream.test", Endpoint: "https://10.96.0.7:5000", Ready: true}}},
 			Upstreams: []status.Upstream{{Host: "alpha.upstream.test", Running: true, State: "Up 5 minutes", Requests: map[string]int{"cache": 7, "node": 1}}},
-			Versions:  map[string]string{"docker": "20.10.24", "kubernetes": "v1.36.2"},
+			Versions:  map[string]string{"docker": "20.10.24", "kubernetes": "v1.36.4"},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

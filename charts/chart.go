@@ -44,14 +44,15 @@ type Images struct {
 
 // LoadImages returns the images of images.yaml. If the environment variable IMAGEVECTOR_OVERWRITE
 // is set, it is the path of a file whose images take precedence
-// (https://github.com/gardener/gardener/blob/master/docs/deployment/image_vector.md).
+// (https://github.com/gardener/gardener/blob/master/docs/deployment/image_vector.md). Its CA
+// bundle is not used: only gardenlet's image vector brings CAs to nodes.
 func LoadImages() (Images, error) {
-	vector, err := imagevector.Read(images)
+	vector, _, err := imagevector.Read(images)
 	if err != nil {
 		return Images{}, fmt.Errorf("read the embedded image vector: %w", err)
 	}
 	if file := os.Getenv(imagevector.OverrideEnv); file != "" {
-		overwrite, err := imagevector.ReadFile(file)
+		overwrite, _, err := imagevector.ReadFile(file)
 		if err != nil {
 			return Images{}, fmt.Errorf("read the image vector that %s names: %w", imagevector.OverrideEnv, err)
 		}
@@ -68,7 +69,7 @@ func LoadImages() (Images, error) {
 	return Images{RegistryCache: cache, RegistryCacheArchitectures: architectures, RegistryCleaner: cleaner}, nil
 }
 
-// replace merges the vectors: an overwrite replaces all images of its name. imagevector.Merge alone
+// replace merges the vectors: an overwrite replaces all images of its name. MergeImageVectors alone
 // keeps images for other architectures, and prefers a built-in image for one architecture to an
 // overwrite that names none.
 func replace(builtIn, overwrite imagevector.ImageVector) imagevector.ImageVector {
@@ -79,7 +80,7 @@ func replace(builtIn, overwrite imagevector.ImageVector) imagevector.ImageVector
 			}
 		}
 	}
-	return imagevector.Merge(builtIn, overwrite)
+	return imagevector.MergeImageVectors(builtIn, overwrite)
 }
 
 // find returns the image and its architectures. nil means all architectures that Gardener knows. If

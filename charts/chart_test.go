@@ -73,7 +73,7 @@ func render(t *testing.T, chart string, values map[string]any) ([]byte, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
+	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.4"})
 	release, err := renderer.RenderArchive(archive, "registry-cache", namespace, values)
 	if err != nil {
 		return nil, err

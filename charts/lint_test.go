@@ -16,7 +16,7 @@ func TestChartsLint(t *testing.T) {
 		for _, file := range valuesFiles(t, chart) {
 			t.Run(strings.TrimPrefix(file, "testdata/"), func(t *testing.T) {
 				result := lint.RunAll(chart, readValues(t, file), namespace, lint.WithKubeVersion(&common.KubeVersion{
-					Version: "v1.36.2", Major: "1", Minor: "36",
+					Version: "v1.36.4", Major: "1", Minor: "36",
 				}))
 				for _, message := range result.Messages {
 					if message.Severity >= support.WarningSev {

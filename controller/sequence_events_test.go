@@ -12,7 +12,7 @@ import (
 
 // seqEvent is something that happens to a Shoot.
 //
-// The following is impossible in Gardener v1.147.1, so it is never generated:
+// The following is impossible in Gardener v1.150.0, so it is never generated:
 //   - a change of the Shoot's spec, or its deletion, between the start of a migration and the end
 //     of Restore (plugin/pkg/shoot/validator/admission.go, isShootInMigrationOrRestorePhase and
 //     wasShootRescheduledToNewSeed);

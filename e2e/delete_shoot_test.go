@@ -94,7 +94,7 @@ const originLabel = "origin"
 // after it has deleted all objects that it created.
 const extensionFinalizer = "extensions.gardener.cloud/registry-cache"
 
-// proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.147.1): machines, then
+// proveOrder proves gardenlet's order (reconciler_delete.go of Gardener v1.150.0): machines, then
 // OperatingSystemConfigs and Gardener's ManagedResources, then the Extension. Each stage ends
 // before the next one begins.
 func (d *deletion) proveOrder(p *rig.Run) {

@@ -31,7 +31,7 @@ const (
 // calls AddToManager of the config.
 //
 // It replaces AddToManager of the config, which lets two goroutines of a new leader use one object
-// (gardener v1.147.1): while one reads the registration into it, the other takes the webhooks from
+// (gardener v1.150.0): while one reads the registration into it, the other takes the webhooks from
 // it. If the object is empty at that moment, the registration lacks webhooks for five minutes.
 func AddToManager(ctx context.Context, mgr manager.Manager, source cluster.Cluster, name string, config *webhookcmd.AddToManagerConfig) error {
 	server := config.Server

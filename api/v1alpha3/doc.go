@@ -12,5 +12,5 @@
 // +k8s:deepcopy-gen=package
 // +groupName=registry.extensions.gardener.cloud
 //
-//go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.36.2 --output-file zz_generated.deepcopy.go .
+//go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.36.4 --output-file zz_generated.deepcopy.go .
 package v1alpha3

@@ -103,7 +103,7 @@ const starts = 3
 // Start starts the binary with the arguments of the chart, and returns when the extension is ready.
 // It overrides the arguments that work only in a pod. The folder is for the extension's log and
 // files. The caller must call Stop. As a kubelet does, Start restarts a process that exits:
-// Gardener's library (v1.147.1) may write the webhook's certificate again while the webhook server
+// Gardener's library (v1.150.0) may write the webhook's certificate again while the webhook server
 // reads it, so that the extension exits (extensions/pkg/webhook/certificates/reloader.go).
 func Start(ctx context.Context, binary, folder string, kubeconfig []byte, arguments []string) (process *bench.Process, err error) {
 	file := filepath.Join(folder, "kubeconfig")

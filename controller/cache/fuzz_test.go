@@ -72,7 +72,7 @@ var seeds = []string{
 
 var fuzzedShoot = cache.Shoot{
 	Image:                 "registry.test/registry-cache:v1",
-	KubernetesVersion:     "1.36.2",
+	KubernetesVersion:     "1.36.4",
 	Networks:              []string{"100.64.0.0/12", "fd00:10::/56"},
 	VerticalPodAutoscaler: true,
 }

@@ -27,7 +27,7 @@ const upstream = "docker.io"
 var (
 	shoot = Shoot{
 		Image:             "registry.example/registry-cache:v1",
-		KubernetesVersion: "1.36.2",
+		KubernetesVersion: "1.36.4",
 		Networks:          []string{"100.64.0.0/12", "fd00:10:64::/56", "10.250.0.0/16"},
 	}
 	credentials = &Credentials{Username: []byte("@robot"), Password: []byte("it's \"$#&:\"\r\n\xff")}

@@ -183,7 +183,7 @@ func register(mgr manager.Manager, period time.Duration, classes []extensionsv1a
 }
 
 // forgetfulManager is a manager whose client returns a missing Extension as one that is being
-// deleted. Otherwise the library would look for it in every period, forever (v1.147.1).
+// deleted. Otherwise the library would look for it in every period, forever (v1.150.0).
 type forgetfulManager struct {
 	manager.Manager
 	client forgetfulClient

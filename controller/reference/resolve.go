@@ -30,7 +30,7 @@ import (
 //
 // The caller should wait for a missing Secret. When a Shoot refers to another Secret,
 // gardener-resource-manager deletes the old copy, retries after 5 seconds, and only then creates
-// the new one (v1.147.1, managedresource controller: "Deletion is still pending"). By then
+// the new one (v1.150.0, managedresource controller: "Deletion is still pending"). By then
 // gardenlet has already triggered the extension.
 func Resolve(
 	ctx context.Context, seed client.Client, namespace string,

@@ -1,7 +1,7 @@
 // Package retry decides when a failed operation of the controller is tried again: soon if something
 // is in progress in the shoot, late if the shoot's API server does not answer.
 //
-// The extension library drops the delay of a RequeueAfterError of Actuator.Reconcile (v1.147.1), so
+// The extension library drops the delay of a RequeueAfterError of Actuator.Reconcile (v1.150.0), so
 // the kind reaches the workqueue through its rate limiter.
 package retry
 

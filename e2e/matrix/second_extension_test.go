@@ -33,7 +33,7 @@ func TestSecondExtension(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := installation.Objects(t.Context(), chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"}))
+	objects, err := installation.Objects(t.Context(), chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.4"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * fl
 // green returns the report of a small run in which everything passed.
 func green() *report.Report {
 	return &report.Report{
-		Versions: map[string]string{"kubernetes": "v1.36.2"},
+		Versions: map[string]string{"kubernetes": "v1.36.4"},
 		Phases: []progress.Phase{
 			{Name: "node image", Started: at(0), Result: progress.ResultSkipped, Detail: "present"},
 			{Name: "shoot cluster", Seconds: 40, Started: at(0), Result: progress.ResultOK},

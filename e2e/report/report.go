@@ -58,7 +58,7 @@ type Step struct {
 
 // Report contains all results of a run. The zero value is a run that has just started.
 type Report struct {
-	// Versions are the versions of the tested programs, such as "kubernetes": "v1.36.2".
+	// Versions are the versions of the tested programs, such as "kubernetes": "v1.36.4".
 	Versions map[string]string
 	// Phases are the steps that set up and removed the testbed, in the order in which they ended.
 	Phases []progress.Phase

@@ -23,7 +23,7 @@ var reports = map[string]*report.Report{
 		SetupError: errors.New("docker engine: not reachable\ninstall docker.io"),
 	},
 	"full": {
-		Versions: map[string]string{"kubernetes": "v1.36.2", "containerd": "2.3.4"},
+		Versions: map[string]string{"kubernetes": "v1.36.4", "containerd": "2.3.4"},
 		Phases: []progress.Phase{
 			{Name: "node image", Seconds: 0.3, Result: progress.ResultSkipped},
 			{Name: "clusters", Seconds: 41.2, Result: progress.ResultOK},

@@ -107,7 +107,7 @@ fi
 // nothing refers to. gardener-resource-manager itself runs the collector when it starts and every
 // 12 hours, for objects that are older than ten minutes. If the content of an earlier scenario is
 // deployed again during that run, the collector can delete a Secret that is in use again. The pod
-// then waits a minute or two for the Secret (gardener v1.147.1). So scenarios call CollectGarbage
+// then waits a minute or two for the Secret (gardener v1.150.0). So scenarios call CollectGarbage
 // before they start gardener-resource-manager with other content.
 func CollectGarbage(ctx context.Context, p *Run) {
 	p.Helper()

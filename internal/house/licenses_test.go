@@ -17,7 +17,7 @@ import (
 
 // permitted are the licenses that linked modules may have, by SPDX identifier. Their conditions are
 // those of Apache-2.0, or concern changes of the module alone.
-var permitted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "Unlicense"}
+var permitted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unlicense"}
 
 // TestLicenses: THIRD-PARTY.txt lists every module whose code is in a published image, with its
 // license, and all licenses are permitted.

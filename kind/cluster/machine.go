@@ -20,7 +20,7 @@ import (
 const (
 	nodeAgentDir  = "/var/lib/gardener-node-agent"
 	nodeAgentUnit = "gardener-node-agent.service"
-	// lastApplied is where gardener-node-agent v1.147 stores the last applied OperatingSystemConfig.
+	// lastApplied is where gardener-node-agent v1.150 stores the last applied OperatingSystemConfig.
 	lastApplied = nodeAgentDir + "/last-applied-osc.yaml"
 
 	machineTimeout = 2 * time.Minute

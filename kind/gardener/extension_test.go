@@ -38,7 +38,7 @@ spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}
 func TestExtensionDeploy(t *testing.T) {
 	seed := fakekubernetes.NewClientSetBuilder().
 		WithClient(fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()).
-		WithChartRenderer(chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})).
+		WithChartRenderer(chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.4"})).
 		Build()
 	extension := Extension{
 		Name: "sample",
@@ -108,7 +108,7 @@ func TestExtensionObjects(t *testing.T) {
 		Chart:        chart,
 		Values:       map[string]any{"image": map[string]any{"ref": "test/sample:1"}},
 	}
-	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.2"})
+	renderer := chartrenderer.NewWithServerVersion(&version.Info{GitVersion: "v1.36.4"})
 	objects, err := extension.Objects(t.Context(), renderer)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ current-context: shoot
 `
 
 var agent = NodeAgent{
-	Binary: NewBinary([]byte("a binary")), Kubeconfig: []byte(kubeconfig), SecretName: "gardener-node-agent-local-0123", KubernetesVersion: "v1.36.2",
+	Binary: NewBinary([]byte("a binary")), Kubeconfig: []byte(kubeconfig), SecretName: "gardener-node-agent-local-0123", KubernetesVersion: "v1.36.4",
 }
 
 // fakeNode stores files and answers readScript. It records all other commands.

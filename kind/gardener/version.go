@@ -2,7 +2,7 @@ package gardener
 
 // Version is the Gardener release whose binaries and components the testbed runs. It equals the
 // version of github.com/gardener/gardener in go.mod (checked by a test).
-const Version = "v1.147.1"
+const Version = "v1.150.0"
 
 // Main packages that are built for the testbed.
 const (

@@ -130,7 +130,7 @@ const requeueInterval = 500 * time.Millisecond
 
 // RequeueDeletions makes gardener-resource-manager check pending deletions in the namespace every
 // requeueInterval, until stop is called. stop waits until the last check request has ended. By
-// itself, gardener-resource-manager checks again only after five seconds (v1.147.1,
+// itself, gardener-resource-manager checks again only after five seconds (v1.150.0,
 // RequeueAfterOnDeletionPending, which cannot be configured). A flow would wait this long up to
 // four times. Errors are ignored: gardener-resource-manager checks again anyway.
 func RequeueDeletions(ctx context.Context, seed client.Client, namespace string) (stop func()) {

@@ -48,7 +48,7 @@ func testGardenlet(shootObjects ...client.Object) *Gardenlet {
 		},
 	}
 	clientSet := func(c client.Client) *fakekubernetes.ClientSetBuilder {
-		return fakekubernetes.NewClientSetBuilder().WithClient(c).WithVersion("1.36.2").WithRESTConfig(&rest.Config{})
+		return fakekubernetes.NewClientSetBuilder().WithClient(c).WithVersion("1.36.4").WithRESTConfig(&rest.Config{})
 	}
 	podsByNode := func(o client.Object) []string {
 		pod, _ := o.(*corev1.Pod)
@@ -145,7 +145,7 @@ func TestClusterShowsTheOperation(t *testing.T) {
 	if shoot.DeletionTimestamp == nil {
 		t.Error("the cluster does not show the shoot's deletion: extensions would clean nodes")
 	}
-	if got := shoot.Spec.Kubernetes.Version; got != "1.36.2" {
+	if got := shoot.Spec.Kubernetes.Version; got != "1.36.4" {
 		t.Errorf("Kubernetes version %q, want the one of the API server", got)
 	}
 }

@@ -60,7 +60,7 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 		WithProjectName(project).
 		WithInternalDomain(&gardenerutils.Domain{Domain: "internal.test"}).
 		WithoutShootCredentials().
-		Build(ctx, g.Garden)
+		Build(ctx, g.Seed, g.Garden)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func init() {
 		return nil, nil, nil
 	}
 	operatingsystemconfig.InitConfigFn = func(
-		gardencorev1beta1.Worker, string, *nodeagentconfigv1alpha1.NodeAgentConfiguration, []byte,
+		gardencorev1beta1.Worker, string, *nodeagentconfigv1alpha1.NodeAgentConfiguration, []byte, bool,
 	) ([]extensionsv1alpha1.Unit, []extensionsv1alpha1.File, error) {
 		return nil, nil, nil
 	}

@@ -17,7 +17,7 @@ import (
 // Botanist.InitializeSecretsManagement, which also creates the CAs of a control plane. The testbed
 // has no such CAs.
 func (o *shootOperation) restoreSecrets(ctx context.Context) error {
-	if !o.IsRestorePhase() {
+	if !o.Shoot.IsRestorePhase() {
 		return nil
 	}
 	for _, entry := range o.Shoot.GetShootState().Spec.Gardener {

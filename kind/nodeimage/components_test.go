@@ -17,11 +17,11 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 )
 
-// listed is the output of kubeadm v1.36.2.
-const listed = `registry.k8s.io/kube-apiserver:v1.36.2
-registry.k8s.io/kube-controller-manager:v1.36.2
-registry.k8s.io/kube-scheduler:v1.36.2
-registry.k8s.io/kube-proxy:v1.36.2
+// listed is the output of kubeadm v1.36.4.
+const listed = `registry.k8s.io/kube-apiserver:v1.36.4
+registry.k8s.io/kube-controller-manager:v1.36.4
+registry.k8s.io/kube-scheduler:v1.36.4
+registry.k8s.io/kube-proxy:v1.36.4
 registry.k8s.io/coredns/coredns:v1.14.2
 registry.k8s.io/pause:3.10.2
 registry.k8s.io/etcd:3.6.8-0

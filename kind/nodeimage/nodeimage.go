@@ -40,7 +40,7 @@ import (
 // test checks.
 const (
 	// KubernetesVersion is the version of the kubelet, kubeadm and the control plane.
-	KubernetesVersion = "v1.36.2"
+	KubernetesVersion = "v1.36.4"
 	// ContainerdVersion is the version of containerd.
 	ContainerdVersion = "v2.3.4"
 )

@@ -32,14 +32,14 @@ func TestProgramNames(t *testing.T) {
 }
 
 func TestLinkerFlags(t *testing.T) {
-	pinned := map[string]string{"k8s.io/kubernetes": "v1.36.2", "sigs.k8s.io/cri-tools": "v1.36.0", "github.com/opencontainers/runc": "v1.4.3"}
+	pinned := map[string]string{"k8s.io/kubernetes": "v1.36.4", "sigs.k8s.io/cri-tools": "v1.36.0", "github.com/opencontainers/runc": "v1.4.3"}
 	tests := []struct {
 		name        string
 		compilation compilation
 		want        string
 		err         string
 	}{
-		{"kubernetes", kubernetesPrograms, "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.2 -X k8s.io/component-base/version.gitMajor=1 " +
+		{"kubernetes", kubernetesPrograms, "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.4 -X k8s.io/component-base/version.gitMajor=1 " +
 			"-X k8s.io/component-base/version.gitMinor=36 -X sigs.k8s.io/cri-tools/pkg/version.Version=v1.36.0", ""},
 		{"runc", runcProgram, "-s -w -extldflags -static -X main.version=1.4.3", ""},
 		{"not pinned", localPathProgram, "", "modules/localpath/go.mod does not require github.com/rancher/local-path-provisioner"},

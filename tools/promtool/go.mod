@@ -208,8 +208,8 @@ require (
 )
 
 // The versions of the repository, so that both share compiled packages.
-replace k8s.io/api => k8s.io/api v0.36.2
+replace k8s.io/api => k8s.io/api v0.36.4
 
-replace k8s.io/apimachinery => k8s.io/apimachinery v0.36.2
+replace k8s.io/apimachinery => k8s.io/apimachinery v0.36.4
 
-replace k8s.io/client-go => k8s.io/client-go v0.36.2
+replace k8s.io/client-go => k8s.io/client-go v0.36.4

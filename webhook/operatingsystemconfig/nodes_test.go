@@ -56,7 +56,7 @@ func newWebhook(t *testing.T, shoot *gardencorev1beta1.Shoot, extensions ...clie
 func newManager(t *testing.T, shoot *gardencorev1beta1.Shoot, extensions ...client.Object) fakeManager {
 	t.Helper()
 	shoot.TypeMeta = metav1.TypeMeta{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Shoot"}
-	shoot.Spec.Kubernetes.Version = "1.36.2"
+	shoot.Spec.Kubernetes.Version = "1.36.4"
 	raw, err := json.Marshal(shoot)
 	if err != nil {
 		t.Fatal(err)

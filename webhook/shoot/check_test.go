@@ -110,7 +110,7 @@ func deleting(s *gardencorev1beta1.Shoot) {
 }
 func workerless(s *gardencorev1beta1.Shoot) { s.Spec.Provider.Workers = nil }
 func unrelated(s *gardencorev1beta1.Shoot) {
-	s.Spec.Kubernetes.Version = "1.36.2"
+	s.Spec.Kubernetes.Version = "1.36.4"
 	s.Spec.Hibernation = &gardencorev1beta1.Hibernation{Enabled: new(true)}
 	s.Annotations = map[string]string{"gardener.cloud/operation": "reconcile"}
 }
