@@ -53,3 +53,22 @@ func TestLandscapeValues(t *testing.T) {
 		})
 	}
 }
+
+// TestLandscapeCABundle: an image vector with a CA bundle is accepted, and the pod does not get the
+// bundle. It would not start after a certificate of the bundle expires.
+func TestLandscapeCABundle(t *testing.T) {
+	values := map[string]any{
+		"image": map[string]any{"ref": "registry.test/x:v1"},
+		"imageVectorOverwrite": map[string]any{
+			"images":   []any{map[string]any{"name": "registry-cache", "ref": "a/b:c"}},
+			"caBundle": map[string]any{"inline": "-----BEGIN CERTIFICATE-----"},
+		},
+	}
+	manifest, err := render(t, extensionChart, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(manifest); !strings.Contains(text, "ref: a/b:c") || strings.Contains(text, "BEGIN CERTIFICATE") {
+		t.Errorf("manifest:\n%s", text)
+	}
+}
