@@ -42,7 +42,7 @@ const (
 	// KubernetesVersion is the version of the kubelet, kubeadm and the control plane.
 	KubernetesVersion = "v1.36.4"
 	// ContainerdVersion is the version of containerd.
-	ContainerdVersion = "v2.3.4"
+	ContainerdVersion = "v2.3.7"
 )
 
 // Options selects an image. The zero value selects the image that this repository defines, and
