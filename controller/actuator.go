@@ -79,13 +79,13 @@ func (a *Actuator) Delete(ctx context.Context, log logr.Logger, ex *extensionsv1
 		if err != nil {
 			return err
 		}
-		before, _ := recordOf(ex) // empty if undecodable
-		if before.takingOver {    // otherwise a ManagedResource contains these objects
+		before, undecodable := recordOf(ex)
+		if before.takingOver { // otherwise a ManagedResource contains these objects
 			if err := kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(ex.Namespace)...); err != nil {
 				return fmt.Errorf("delete the monitoring of gardener-extension-registry-cache: %w", err)
 			}
 		}
-		if mayBeOnNodes := ex.Status.ProviderStatus != nil || ex.Status.State != nil; mayBeOnNodes && nodesToClean(cluster) {
+		if mayBeOnNodes := undecodable != nil || ex.Status.State != nil || len(before.reported()) > 0; mayBeOnNodes && nodesToClean(cluster) {
 			log.Info("Removing the configuration of all upstreams from the nodes")
 			result, err := a.clean(ctx, log, ex, cleaner.Task{All: true, Endpoints: before.endpoints()})
 			if err != nil {

@@ -78,13 +78,13 @@ var observability = map[string]string{v1beta1constants.LabelCareConditionType: s
 // deployMonitoring writes the ManagedResource for the shoot's Prometheus and Plutono. Shoots of
 // purpose testing have neither.
 func (a *Actuator) deployMonitoring(ctx context.Context, t *target) error {
-	isTesting := ptr.Deref(t.cluster.Shoot.Spec.Purpose, "") == gardencorev1beta1.ShootPurposeTesting
+	isUnwanted := ptr.Deref(t.cluster.Shoot.Spec.Purpose, "") == gardencorev1beta1.ShootPurposeTesting || t.hasNone()
 	switch {
-	case isTesting && t.before.takingOver:
+	case isUnwanted && t.before.takingOver:
 		return kubernetesutils.DeleteObjects(ctx, a.client, monitoring.References(t.ex.Namespace)...)
-	case isTesting && !t.isNew:
+	case isUnwanted && !t.isNew:
 		return a.remove(ctx, t.ex.Namespace, false, monitoringName)
-	case isTesting, len(t.config.Caches) == 0: // all are delayed
+	case isUnwanted, len(t.config.Caches) == 0: // all are delayed
 		return nil
 	}
 	objects := monitoring.Objects(t.ex.Namespace, t.config, t.identities)

@@ -25,6 +25,7 @@ import (
 func TestDelete(t *testing.T) {
 	for name, test := range map[string]struct {
 		running []string
+		state   string
 		shoot   []func(*gardencorev1beta1.Shoot)
 		before  []string
 		log     []string
@@ -41,8 +42,12 @@ func TestDelete(t *testing.T) {
 			before: []string{servicesName, cachesName},
 			log:    []string{"delete extension-registry-cache", "delete extension-registry-cache-services"},
 		},
+		"disabled without ever having a cache": {
+			running: []string{},
+		},
 		"disabled when no cache was left": {
 			running: []string{},
+			state:   `{"cleanUps":1}`,
 			before:  []string{servicesName, cachesName},
 			log: []string{
 				"apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
@@ -69,7 +74,11 @@ func TestDelete(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLandscape(t, newExtension([]string{alpha, beta}, test.running), cluster(test.shoot...))
+			ex := newExtension([]string{alpha, beta}, test.running)
+			if test.state != "" {
+				ex.Status.State = &runtime.RawExtension{Raw: []byte(test.state)}
+			}
+			l := newLandscape(t, ex, cluster(test.shoot...))
 			for _, name := range test.before {
 				if err := l.seed.Create(t.Context(), managedResource(name)); err != nil {
 					t.Fatal(err)

@@ -52,6 +52,9 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 	if err := a.reportMistake(ctx, ex, nil); err != nil {
 		return err
 	}
+	if t.hasNone() && len(t.before.upstreams())+len(t.leaving) == 0 {
+		return a.removeUnused(ctx, t)
+	}
 	if err := a.cleanRemoved(ctx, log, t); err != nil {
 		return err
 	}
@@ -68,6 +71,17 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 		}
 	}
 	return a.addDelayed(ctx, log, t)
+}
+
+// removeUnused removes what is deployed for no cache, usually nothing, and writes a providerStatus
+// without caches: without one, the webhook would reject OperatingSystemConfigs.
+func (a *Actuator) removeUnused(ctx context.Context, t *target) error {
+	if err := a.remove(ctx, t.ex.Namespace, sleeps(t.cluster), cleanerName, monitoringName, cachesName, servicesName); err != nil {
+		return err
+	}
+	r := t.before
+	r.status = newStatus(nil, nil)
+	return a.write(ctx, t.ex, r)
 }
 
 // addDelayed reconciles again when the earlier caches of all delayed upstreams are gone. It does

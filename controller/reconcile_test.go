@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -248,7 +249,6 @@ func TestServicesStay(t *testing.T) {
 func TestReconcileRejectsInvalidConfig(t *testing.T) {
 	const head = `{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig",`
 	for name, test := range map[string]struct{ config, path string }{
-		"missing":              {``, "is empty"},
 		"unknown field":        {head + `"caches":[{"upstream":"a.test","size":"1Gi"}]}`, "caches[0].size"},
 		"no caches":            {head + `"caches":[]}`, "caches"},
 		"duplicate upstream":   {head + `"caches":[{"upstream":"a.test"},{"upstream":"a.test"}]}`, "caches[1].upstream"},
@@ -261,9 +261,6 @@ func TestReconcileRejectsInvalidConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ex := rawExtension([]byte(test.config))
 			ex.Status.ProviderStatus = newExtension(nil, []string{alpha}).Status.ProviderStatus
-			if test.config == "" {
-				ex.Spec.ProviderConfig = nil
-			}
 			l := newLandscape(t, ex, cluster())
 			err := l.reconcile(t)
 			if err == nil || !strings.Contains(err.Error(), test.path) {
@@ -274,6 +271,49 @@ func TestReconcileRejectsInvalidConfig(t *testing.T) {
 			}
 			if len(l.log) > 0 {
 				t.Errorf("something was written: %v", l.log)
+			}
+		})
+	}
+}
+
+// TestReconcileWithoutConfig: a seed can enable the extension for all of its Shoots. One without a
+// providerConfig has no caches, even if it had some before.
+func TestReconcileWithoutConfig(t *testing.T) {
+	for name, test := range map[string]struct {
+		config      *runtime.RawExtension
+		running     []string
+		leftover    []client.Object
+		shoot       []func(*gardencorev1beta1.Shoot)
+		first, next []string
+	}{
+		"never a cache":  {nil, nil, nil, nil, []string{"status []"}, nil},
+		"null":           {&runtime.RawExtension{Raw: []byte("null")}, nil, nil, nil, []string{"status []"}, nil},
+		"created asleep": {nil, nil, nil, []func(*gardencorev1beta1.Shoot){hibernated}, []string{"status []"}, nil},
+		"a lost status": {nil, nil, []client.Object{managedResource(servicesName), managedResource(cachesName)}, nil,
+			[]string{"delete extension-registry-cache", "delete extension-registry-cache-services", "status []"}, nil},
+		"caches removed": {nil, []string{alpha, beta}, nil, nil,
+			[]string{"status [alpha.upstream.test beta.upstream.test]", "apply extension-registry-cleaner", "delete extension-registry-cleaner", "status []",
+				"apply extension-registry-cache-services", "apply extension-registry-cache", "status []"},
+			[]string{"delete extension-registry-cache", "delete extension-registry-cache-services"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ex := newExtension(nil, test.running)
+			ex.Spec.ProviderConfig = test.config
+			l := newLandscape(t, append(test.leftover, ex, cluster(test.shoot...), managedResource(monitoringName))...)
+			for _, want := range [][]string{test.first, test.next, nil} {
+				l.log = nil
+				if err := l.reconcile(t); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(l.log, want) {
+					t.Errorf("writes:\n  %s\nwant:\n  %s", strings.Join(l.log, "\n  "), strings.Join(want, "\n  "))
+				}
+			}
+			if l.exists(t, monitoringName) || l.exists(t, cachesName) {
+				t.Error("something is still deployed")
+			}
+			if got := upstreamsOf(l.extension(t)); len(got) > 0 || l.extension(t).Status.ProviderStatus == nil {
+				t.Errorf("the status lists %v, or is missing", got)
 			}
 		})
 	}

@@ -103,6 +103,9 @@ func (a *Actuator) awaitCopies(ctx context.Context, namespace string, config *v1
 	})
 }
 
+// hasNone reports whether no cache is wanted, not even a delayed one.
+func (t *target) hasNone() bool { return len(t.config.Caches)+len(t.delayed) == 0 }
+
 // lacksAddress reports whether the certificate of a cache needs an address that was never known.
 func (t *target) lacksAddress() bool {
 	return slices.ContainsFunc(t.identities, func(id v1alpha3.Identity) bool {
@@ -145,10 +148,15 @@ func networksOf(shoot *gardencorev1beta1.Shoot) []string {
 
 // decodeConfig returns the providerConfig, valid and with defaults, and the upstreams whose earlier
 // cache must be deleted first: it is leaving, or differs in an immutable field. The latter happens
-// if two quick updates remove a cache and add it again. Errors contain field paths and the code
-// ERR_CONFIGURATION_PROBLEM, which makes Gardener show them to the Shoot's owner.
+// if two quick updates remove a cache and add it again. Without a providerConfig there are no
+// caches. Errors contain field paths and the code ERR_CONFIGURATION_PROBLEM, which makes Gardener
+// show them to the Shoot's owner.
 func decodeConfig(ex *extensionsv1alpha1.Extension, before record) (config *v1alpha3.RegistryConfig, delayed []string, err error) {
-	if config, err = v1alpha3.DecodeConfig(ptr.Deref(ex.Spec.ProviderConfig, runtime.RawExtension{}).Raw); err != nil {
+	config, err = v1alpha3.DecodeConfig(ptr.Deref(ex.Spec.ProviderConfig, runtime.RawExtension{}).Raw)
+	if errors.Is(err, v1alpha3.ErrEmpty) { // a seed enables the extension for all of its Shoots
+		return &v1alpha3.RegistryConfig{}, nil, nil
+	}
+	if err != nil {
 		return nil, nil, configurationProblem(err)
 	}
 	v1alpha3.SetDefaults(config)

@@ -75,11 +75,14 @@ func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logge
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	caches, running, err := a.caches(ctx, key)
-	if err != nil || len(caches) == 0 || a.pauses.IsInBackOffSinceUpdate(key.Namespace, time.Now()) {
+	state, err := a.deployed(ctx, key)
+	if err != nil || state == nil || a.pauses.IsInBackOffSinceUpdate(key.Namespace, time.Now()) {
 		return &[]healthcheck.Result{}, err
 	}
-	problems, err := a.check(ctx, key.Namespace, caches, running)
+	if len(state.Caches) == 0 { // all were removed
+		return resultsOf(nil), nil
+	}
+	problems, err := a.check(ctx, key.Namespace, state.Caches, v1alpha3.Identify(state.Caches, state.Running))
 	if shootclient.IsNoAnswer(err) {
 		a.pauses.Next(key.Namespace, time.Now())
 	} else {
@@ -91,25 +94,25 @@ func (a *actuator) ExecuteHealthCheckFunctions(ctx context.Context, _ logr.Logge
 	return resultsOf(problems), nil
 }
 
-// caches returns the caches that were last deployed and their identities, or none if they are not
-// to be checked.
-func (a *actuator) caches(ctx context.Context, key types.NamespacedName) ([]v1alpha3.RegistryCache, v1alpha3.Identities, error) {
+// deployed returns the state with the caches that were last deployed, nil if they are not to be
+// checked.
+func (a *actuator) deployed(ctx context.Context, key types.NamespacedName) (*v1alpha3.State, error) {
 	ex := &extensionsv1alpha1.Extension{}
 	if err := a.seed.Get(ctx, key, ex); err != nil {
-		return nil, nil, fmt.Errorf("read Extension %s: %w", key, err)
+		return nil, fmt.Errorf("read Extension %s: %w", key, err)
 	}
 	state, err := v1alpha3.DecodeState(ex.Status.State)
 	if err != nil || state.RegistryConfig == nil {
-		return nil, nil, err
+		return nil, err
 	}
 	shoot, err := extensions.GetShoot(ctx, a.seed, key.Namespace)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the Shoot of Cluster %s: %w", key.Namespace, err)
+		return nil, fmt.Errorf("read the Shoot of Cluster %s: %w", key.Namespace, err)
 	}
 	if shoot == nil || shoot.DeletionTimestamp != nil || shoot.Status.IsHibernated {
-		return nil, nil, nil
+		return nil, nil
 	}
-	return state.Caches, v1alpha3.Identify(state.Caches, state.Running), nil
+	return &state, nil
 }
 
 // resultsOf returns the same result for both conditions: CachesHealthy never reaches the Shoot. The

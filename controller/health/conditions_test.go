@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -218,19 +219,38 @@ func TestHangingShoot(t *testing.T) {
 	}
 }
 
-// TestNeverDeployed: without a state there is nothing to check.
-func TestNeverDeployed(t *testing.T) {
-	seed := seedWith(t, func(*gardencorev1beta1.Shoot) {})
-	ex := &extensionsv1alpha1.Extension{}
-	if err := seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}, ex); err != nil {
-		t.Fatal(err)
-	}
-	ex.Status.State = nil
-	if err := seed.Status().Update(t.Context(), ex); err != nil {
-		t.Fatal(err)
-	}
-	results, err := newActuator(seed, nil).ExecuteHealthCheckFunctions(t.Context(), logr.Discard(), client.ObjectKeyFromObject(ex))
-	if err != nil || len(*results) != 0 {
-		t.Errorf("results %+v, error %v", results, err)
+// TestWithoutCaches: without a state there is nothing to check. After all caches were removed, the
+// last problems must not stay.
+func TestWithoutCaches(t *testing.T) {
+	for name, test := range map[string]struct {
+		state  *runtime.RawExtension
+		status []gardencorev1beta1.ConditionStatus
+	}{
+		"never deployed": {nil, nil},
+		"all removed": {&runtime.RawExtension{Raw: []byte(`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryConfig","caches":[]}`)},
+			[]gardencorev1beta1.ConditionStatus{gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionTrue}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seed := seedWith(t, func(*gardencorev1beta1.Shoot) {})
+			ex := &extensionsv1alpha1.Extension{}
+			if err := seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}, ex); err != nil {
+				t.Fatal(err)
+			}
+			ex.Status.State = test.state
+			if err := seed.Status().Update(t.Context(), ex); err != nil {
+				t.Fatal(err)
+			}
+			results, err := newActuator(seed, nil).ExecuteHealthCheckFunctions(t.Context(), logr.Discard(), client.ObjectKeyFromObject(ex))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var status []gardencorev1beta1.ConditionStatus
+			for _, result := range *results {
+				status = append(status, result.Status)
+			}
+			if !slices.Equal(status, test.status) {
+				t.Errorf("results %v, want %v", status, test.status)
+			}
+		})
 	}
 }

@@ -128,7 +128,8 @@ type unitSource struct {
 }
 
 // unit returns the unit for the caches that are listed in the status of the namespace's Extension.
-// It returns nil if the nodes must not change, and an error if the Extension has no status.
+// It returns nil if the nodes must not change or never had a cache, and an error if the Extension
+// has no status.
 func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
 	shoot, err := extensions.GetShoot(ctx, u.clusters, namespace) // decodes nothing else: a CloudProfile can take 200 KiB
 	if err != nil {
@@ -143,7 +144,7 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 		return nil, nil
 	}
 	status, cleanUps, err := u.status(ctx, namespace)
-	if err != nil {
+	if err != nil || status == nil {
 		return nil, err
 	}
 	return &extensionsv1alpha1.Unit{
@@ -158,7 +159,8 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 
 // status returns the providerStatus of the namespace's Extension, and the number of clean-ups in
 // its state. If the state cannot be read, the number is 0: the nodes keep their caches, and the
-// controller reports the error. status returns an error if there is no providerStatus.
+// controller reports the error. status returns nil if the shoot never had a cache, and an error if
+// there is no providerStatus.
 func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.RegistryStatus, int64, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	key := client.ObjectKey{Namespace: namespace, Name: v1alpha3.ExtensionType}
@@ -171,6 +173,9 @@ func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.Reg
 	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
 	if err != nil {
 		return nil, 0, fmt.Errorf("extension %s: %w", key, err)
+	}
+	if len(status.Caches) == 0 && extension.Status.State == nil {
+		return nil, 0, nil
 	}
 	state, err := v1alpha3.DecodeState(extension.Status.State)
 	if err != nil {

@@ -112,7 +112,9 @@ func TestMutate(t *testing.T) {
 		"none left":  {status(""), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			webhook := newWebhook(t, &gardencorev1beta1.Shoot{}, newExtension(test.status))
+			extension := newExtension(test.status)
+			extension.Status.State = &runtime.RawExtension{Raw: []byte(`{"cleanUps":1}`)}
+			webhook := newWebhook(t, &gardencorev1beta1.Shoot{}, extension)
 			osc := mutate(t, webhook, newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
 			checkScript(t, osc)
 			unit := extensionswebhook.UnitWithName(osc.Spec.Units, nodeconfig.UnitName)
@@ -223,6 +225,7 @@ func TestMutateChangesNothing(t *testing.T) {
 		"shoot in deletion":        {deleting, status(alphaStatus), reconcile},
 		"hibernated shoot":         {hibernating, status(alphaStatus), reconcile},
 		"shoot created hibernated": {hibernating, "", reconcile},
+		"never a cache":            {&gardencorev1beta1.Shoot{}, status(""), reconcile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := mutate(t, newWebhook(t, test.shoot.DeepCopy(), newExtension(test.status)), test.osc.DeepCopy())
