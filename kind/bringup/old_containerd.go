@@ -3,21 +3,19 @@ package bringup
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// replacedPrograms maps the path of each replaced program on a node to the name of its containerd
-// 2.0 version in nodeimage.Programs.
-var replacedPrograms = map[string]string{
-	"/usr/local/bin/containerd":              nodeimage.OldContainerd,
-	"/usr/local/bin/containerd-shim-runc-v2": nodeimage.OldShim,
-}
+// oldContainerd is the minor version of the old containerd. It does not know dial_timeout, which
+// was added in 2.0.7 and 2.1.
+const oldContainerd = "2.0"
+
+// replacedPrograms are the replaced programs, in /usr/local/bin on a node.
+var replacedPrograms = []string{"containerd", "containerd-shim-runc-v2"}
 
 // replaceContainerd replaces each program in $@ with the file <program>.new. It then restarts
 // containerd, unless the running containerd already is the file $1. Containers keep running.
@@ -38,24 +36,26 @@ func installOldContainerd(ctx context.Context, t *kind.Testbed) error {
 		return nil
 	}
 	workers := t.Shoot.Workers()
-	worker, paths := workers[len(workers)-1], slices.Sorted(maps.Keys(replacedPrograms))
-	options := nodeimage.Options{Repository: t.Root, Progress: t.Recorder}
-	programs, err := nodeimage.Programs(ctx, options, nodeimage.OldContainerd, nodeimage.OldShim)
+	worker, paths := workers[len(workers)-1], []string{}
+	options := nodeimage.Options{Containerd: oldContainerd, Repository: t.Root, Progress: t.Recorder}
+	programs, err := nodeimage.Programs(ctx, options, replacedPrograms...)
 	if err != nil {
 		return err
 	}
-	for _, path := range paths {
-		content, err := os.ReadFile(programs[replacedPrograms[path]])
+	for _, name := range replacedPrograms {
+		path := "/usr/local/bin/" + name
+		paths = append(paths, path)
+		content, err := os.ReadFile(programs[name])
 		if err != nil {
-			return fmt.Errorf("read %s: %w", replacedPrograms[path], err)
+			return fmt.Errorf("read the old %s: %w", name, err)
 		}
 		if err := worker.WriteFile(ctx, path+".new", 0o755, content); err != nil {
-			return fmt.Errorf("install %s: %w", replacedPrograms[path], err)
+			return fmt.Errorf("install the old %s: %w", name, err)
 		}
 	}
 	if _, err := worker.Script(ctx, replaceContainerd, paths...); err != nil {
 		return fmt.Errorf("replace containerd of %s: %w", worker.Name(), err)
 	}
-	progress.Note(ctx, "%s on %s", nodeimage.OldContainerd, worker.Name())
+	progress.Note(ctx, "containerd %s on %s", oldContainerd, worker.Name())
 	return nil
 }

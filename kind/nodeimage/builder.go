@@ -27,7 +27,7 @@ func (b builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base, sandbox, err := kindFiles(b.source.kindDir, KubernetesVersion)
+	base, sandbox, err := kindFiles(b.source.kindDir, b.plan.version)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (b builder) run(ctx context.Context) error {
 
 // store writes a layer with containerd's image store to the archive file.
 func (b builder) store(ctx context.Context, built artifacts, sandbox, archive string) error {
-	required, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", KubernetesVersion)
+	required, err := command.Output(ctx, built.programs["kubeadm"], "config", "images", "list", "--kubernetes-version", b.plan.version)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 		return err
 	}
 	archive := filepath.Join(b.cache.temp(), "node.tar")
-	files := slices.Concat(base, nodePrograms(built), []filetree.Entry{specFile, storageFile})
+	files := slices.Concat(base, b.plan.nodePrograms(built), []filetree.Entry{specFile, storageFile})
 	if err := filetree.WriteFile(archive, files); err != nil {
 		return err
 	}
@@ -93,12 +93,12 @@ func (b builder) load(ctx context.Context, built artifacts, base []filetree.Entr
 	return load(ctx, b.plan.ref, image)
 }
 
-func nodePrograms(built artifacts) []filetree.Entry {
+func (p plan) nodePrograms(built artifacts) []filetree.Entry {
 	var entries []filetree.Entry
-	for _, c := range compilations {
-		for _, p := range c.programs {
-			if p.dir != "" {
-				entries = append(entries, filetree.Executable(path.Join(p.dir, p.title()), built.programs[p.title()]))
+	for _, c := range p.compilations {
+		for _, program := range c.programs {
+			if program.dir != "" {
+				entries = append(entries, filetree.Executable(path.Join(program.dir, program.title()), built.programs[program.title()]))
 			}
 		}
 	}
@@ -167,11 +167,11 @@ func (b builder) compile(ctx context.Context) error {
 
 func (b builder) compilePause(ctx context.Context) error {
 	return b.part(ctx, "compile pause", b.plan.pause, func(ctx context.Context, target string) error {
-		kubernetes, err := b.source.moduleDir(ctx, "kubernetes", kubernetesModule)
+		kubernetes, err := b.source.moduleDir(ctx, b.plan.kubernetes, kubernetesModule)
 		if err != nil {
 			return err
 		}
-		return compilePause(ctx, kubernetes, target)
+		return compilePause(ctx, b.plan.version, kubernetes, target)
 	})
 }
 

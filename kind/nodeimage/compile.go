@@ -89,11 +89,11 @@ func (c compilation) goCommand(ctx context.Context, modules string, args ...stri
 
 // compilePause builds Kubernetes' pause program, with the flags of Kubernetes' Makefile, into the
 // new folder target.
-func compilePause(ctx context.Context, kubernetesDir, target string) error {
+func compilePause(ctx context.Context, version, kubernetesDir, target string) error {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
 	}
-	_, err := command.Output(ctx, "gcc", "-Os", "-Wall", "-Werror", "-static", "-DVERSION="+KubernetesVersion,
+	_, err := command.Output(ctx, "gcc", "-Os", "-Wall", "-Werror", "-static", "-DVERSION="+version,
 		"-o", filepath.Join(target, "pause"), filepath.Join(kubernetesDir, "build/pause/linux/pause.c"))
 	if err != nil {
 		return fmt.Errorf("compiling pause: %w", err)

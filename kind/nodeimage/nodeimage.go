@@ -36,18 +36,17 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
 
-// Versions of programs in the image. The go.mod files below modules/ pin the same versions, as a
-// test checks.
-const (
-	// KubernetesVersion is the version of the kubelet, kubeadm and the control plane.
-	KubernetesVersion = "v1.36.4"
-	// ContainerdVersion is the version of containerd.
-	ContainerdVersion = "v2.3.7"
+// kubernetesFolders and containerdFolders are the folders below modules/, by minor version.
+var (
+	kubernetesFolders = map[string]string{"": "kubernetes", "1.36": "kubernetes"}
+	containerdFolders = map[string]string{"": "containerd", "2.0": "containerd-2.0", "2.3": "containerd"}
 )
 
 // Options selects an image. The zero value selects the image that this repository defines, and
 // shows no progress.
 type Options struct {
+	Kubernetes string             // the minor version of the kubelet, kubeadm and the control plane, such as "1.36"; empty means the default
+	Containerd string             // the minor version of containerd, its shim and ctr; empty means the default
 	Repository string             // a folder inside this Git repository; empty means the current folder
 	Progress   *progress.Recorder // shows the steps of a build; may be nil
 }
@@ -80,14 +79,14 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 }
 
 // Programs returns the paths of the named programs on this machine, by name. It knows the programs
-// of the node image, such as kube-apiserver or etcd, and OldContainerd and OldShim. It compiles
-// programs that are not in the build cache, which takes minutes and needs the Go module proxy. It
-// does not use the Docker Engine. An unknown name is an error.
+// of the node image, such as kube-apiserver or etcd. It compiles programs that are not in the build
+// cache, which takes minutes and needs the Go module proxy. It does not use the Docker Engine. An
+// unknown name is an error.
 //
 // Callers must not change the files: they belong to the build cache. Later builds remove files that
 // have not been used for two weeks.
 func Programs(ctx context.Context, o Options, names ...string) (map[string]string, error) {
-	src, plan, err := o.plan(ctx, oldContainerdPrograms)
+	src, plan, err := o.plan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +118,12 @@ func Programs(ctx context.Context, o Options, names ...string) (map[string]strin
 	return paths, nil
 }
 
-// plan returns the sources of the image and what to build: its parts, and the compilations in more.
-func (o Options) plan(ctx context.Context, more ...compilation) (source, plan, error) {
+// plan returns the sources of the image and the parts to build.
+func (o Options) plan(ctx context.Context) (source, plan, error) {
+	from := folders{kubernetesFolders[o.Kubernetes], containerdFolders[o.Containerd]}
+	if from.kubernetes == "" || from.containerd == "" {
+		return source{}, plan{}, fmt.Errorf("no node image has Kubernetes %q and containerd %q", o.Kubernetes, o.Containerd)
+	}
 	src, err := locate(ctx, o.Repository)
 	if err != nil {
 		return source{}, plan{}, err
@@ -129,7 +132,7 @@ func (o Options) plan(ctx context.Context, more ...compilation) (source, plan, e
 	if err != nil {
 		return source{}, plan{}, err
 	}
-	p, err := newPlan(in, more...)
+	p, err := newPlan(in, from)
 	if err != nil {
 		return source{}, plan{}, fmt.Errorf("planning the node image: %w", err)
 	}

@@ -16,6 +16,8 @@ type plan struct {
 	compilations []plannedCompilation
 	pause        string
 	toolchain    string
+	// kubernetes is the folder below modules/ that pins Kubernetes, and version the pinned version.
+	kubernetes, version string
 }
 
 type plannedCompilation struct {
@@ -24,9 +26,10 @@ type plannedCompilation struct {
 	entry string
 }
 
-func newPlan(in inputs, more ...compilation) (plan, error) {
-	p := plan{ref: repository + ":" + in.hash(), toolchain: in[inputToolchain]}
-	for _, c := range slices.Concat(compilations, more) {
+func newPlan(in inputs, from folders) (plan, error) {
+	p := plan{toolchain: in[inputToolchain], kubernetes: from.kubernetes}
+	used := []string{inputToolchain, inputKind, inputRecipe}
+	for _, c := range from.compilations() {
 		goMod := inputModules + c.module + "/go.mod"
 		pinned, err := pinnedVersions(goMod, []byte(in[goMod]))
 		if err != nil {
@@ -36,10 +39,15 @@ func newPlan(in inputs, more ...compilation) (plan, error) {
 		if err != nil {
 			return plan{}, err
 		}
+		if c.module == p.kubernetes {
+			p.version = pinned[kubernetesModule]
+		}
+		used = append(used, inputModules+c.module+"/")
 		entry := "programs-" + c.name + "-" + c.key(in, flags)
 		p.compilations = append(p.compilations, plannedCompilation{compilation: c, flags: flags, entry: entry})
 	}
-	p.pause = "programs-pause-" + in.under(inputToolchain, inputModules+"kubernetes/go.mod").hash()
+	p.ref = repository + ":" + in.under(used...).hash()
+	p.pause = "programs-pause-" + in.under(inputToolchain, inputModules+p.kubernetes+"/go.mod").hash()
 	return p, nil
 }
 

@@ -25,7 +25,7 @@ func realInputs(t *testing.T) inputs {
 
 func mustPlan(t *testing.T, in inputs) plan {
 	t.Helper()
-	p, err := newPlan(in)
+	p, err := newPlan(in, folders{"kubernetes", "containerd"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +39,10 @@ func TestPlanRebuildsWhatChanged(t *testing.T) {
 		name, input string
 		parts       []string // prefixes of the parts that must be built again
 	}{
-		{"kubernetes' go.mod", "modules/kubernetes/go.mod", []string{"programs-control-plane-", "programs-kubernetes-", "programs-pause-"}},
-		{"kubernetes' go.sum", "modules/kubernetes/go.sum", []string{"programs-control-plane-", "programs-kubernetes-"}},
-		{"coredns", "modules/kubernetes/coredns/main.go", []string{"programs-control-plane-", "programs-kubernetes-"}},
-		{"imagestore", "modules/containerd/imagestore/main.go", []string{"programs-containerd-", "programs-runc-"}},
+		{"kubernetes' go.mod", "modules/kubernetes/go.mod", []string{"programs-etcd-", "programs-control-plane-", "programs-kubernetes-", "programs-node-tools-", "programs-pause-"}},
+		{"kubernetes' go.sum", "modules/kubernetes/go.sum", []string{"programs-etcd-", "programs-control-plane-", "programs-kubernetes-", "programs-node-tools-"}},
+		{"coredns", "modules/kubernetes/coredns/main.go", []string{"programs-etcd-", "programs-control-plane-", "programs-kubernetes-", "programs-node-tools-"}},
+		{"imagestore", "modules/containerd/imagestore/main.go", []string{"programs-containerd-", "programs-cni-", "programs-runc-"}},
 		{"local-path-provisioner's go.mod", "modules/localpath/go.mod", []string{"programs-local-path-provisioner-"}},
 		{"kind", inputKind, nil},
 		{"the recipe", "recipe/image.go", nil},
@@ -66,6 +66,28 @@ func TestPlanRebuildsWhatChanged(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPlanForVersions: images differ in the chosen version only, and do not depend on the others.
+func TestPlanForVersions(t *testing.T) {
+	in := realInputs(t)
+	old, err := newPlan(in, folders{"kubernetes", "containerd-2.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := mustPlan(t, in)
+	if old.ref == current.ref || old.version != current.version {
+		t.Errorf("references %s and %s, Kubernetes %s and %s", old.ref, current.ref, old.version, current.version)
+	}
+	for i, c := range old.compilations {
+		if same := c.entry == current.compilations[i].entry; same == (c.name == "containerd") {
+			t.Errorf("compilation %s is shared: %t", c.name, same)
+		}
+	}
+	in["modules/containerd-2.0/go.sum"] += "// changed"
+	if mustPlan(t, in).ref != current.ref {
+		t.Error("the image depends on a version that it does not contain")
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -43,45 +42,52 @@ type stamp struct {
 	format   func(version string) string
 }
 
-// compilations are in build order: modules of later ones are downloaded while earlier ones compile.
-var compilations = []compilation{containerdPrograms, runcProgram, localPathProgram, controlPlanePrograms, kubernetesPrograms}
+// folders are the folders below modules/ that pin Kubernetes and containerd. The folders kubernetes
+// and containerd also pin the other programs, which are the same in all images.
+type folders struct{ kubernetes, containerd string }
 
-var containerdPrograms = compilation{
-	name:   "containerd",
+// compilations are in build order: modules of later ones are downloaded while earlier ones compile.
+func (f folders) compilations() []compilation {
+	return []compilation{
+		containerdPrograms(f.containerd), networkPrograms, runcProgram, localPathProgram,
+		etcdPrograms, controlPlanePrograms.in(f.kubernetes), kubernetesPrograms.in(f.kubernetes), nodeTools,
+	}
+}
+
+// in returns the compilation of the version that another folder pins.
+func (c compilation) in(folder string) compilation {
+	c.module = folder
+	return c
+}
+
+// containerdPrograms have one version: containerd 2.0 cannot parse the bootstrap response of the
+// shim of 2.3 (containerd/containerd#13763).
+func containerdPrograms(folder string) compilation {
+	const containerd = "github.com/containerd/containerd/v2"
+	return compilation{
+		name:   "containerd",
+		module: folder,
+		programs: []program{
+			{pkg: containerd + "/cmd/containerd", dir: usrLocalBin},
+			{pkg: containerd + "/cmd/containerd-shim-runc-v2", dir: usrLocalBin},
+			{pkg: containerd + "/cmd/ctr", dir: usrLocalBin},
+		},
+		stamps: []stamp{{containerd + "/version.Version", containerd, whole}},
+	}
+}
+
+// networkPrograms are CNI plugins, and imagestore, whose stores every version of containerd reads.
+var networkPrograms = compilation{
+	name:   "cni",
 	module: "containerd",
 	programs: []program{
-		{pkg: "github.com/containerd/containerd/v2/cmd/containerd", dir: usrLocalBin},
-		{pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", dir: usrLocalBin},
-		{pkg: "github.com/containerd/containerd/v2/cmd/ctr", dir: usrLocalBin},
 		{pkg: "github.com/containernetworking/plugins/plugins/ipam/host-local", dir: cniBin},
 		{pkg: "github.com/containernetworking/plugins/plugins/main/loopback", dir: cniBin},
 		{pkg: "github.com/containernetworking/plugins/plugins/main/ptp", dir: cniBin},
 		{pkg: "github.com/containernetworking/plugins/plugins/meta/portmap", dir: cniBin},
 		{pkg: "./imagestore"},
 	},
-	stamps: []stamp{
-		{"github.com/containerd/containerd/v2/version.Version", "github.com/containerd/containerd/v2", whole},
-		{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", "github.com/containernetworking/plugins", whole},
-	},
-}
-
-// OldContainerd and OldShim are the names under which Programs returns an old containerd and its
-// shim. This containerd does not know dial_timeout, which was added in 2.0.7 and 2.1. It needs its
-// own shim, because it cannot parse the bootstrap response of the shim of 2.3
-// (containerd/containerd#13763). The node image contains neither.
-const (
-	OldContainerd = "containerd-2.0"
-	OldShim       = "containerd-shim-runc-v2-2.0"
-)
-
-var oldContainerdPrograms = compilation{
-	name:   OldContainerd,
-	module: OldContainerd,
-	programs: []program{
-		{pkg: "github.com/containerd/containerd/v2/cmd/containerd", name: OldContainerd},
-		{pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", name: OldShim},
-	},
-	stamps: []stamp{{"github.com/containerd/containerd/v2/version.Version", "github.com/containerd/containerd/v2", whole}},
+	stamps: []stamp{{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", "github.com/containernetworking/plugins", whole}},
 }
 
 var runcProgram = compilation{
@@ -100,34 +106,43 @@ var localPathProgram = compilation{
 	stamps:   []stamp{{"main.VERSION", localPathModule, whole}},
 }
 
-// controlPlanePrograms are all that an API server without nodes needs. They are a compilation of
-// their own, so that Programs does not compile the kubelet and kubeadm for them.
-var controlPlanePrograms = compilation{
-	name:   "control-plane",
+var etcdPrograms = compilation{
+	name:   "etcd",
 	module: "kubernetes",
+	programs: []program{
+		{pkg: "go.etcd.io/etcd/server/v3", name: "etcd"},
+		{pkg: "go.etcd.io/etcd/etcdctl/v3", name: "etcdctl"},
+	},
+}
+
+// controlPlanePrograms and etcdPrograms are all that an API server without nodes needs. They are
+// compilations of their own, so that Programs does not compile the kubelet and kubeadm for them.
+var controlPlanePrograms = compilation{
+	name: "control-plane",
 	programs: []program{
 		{pkg: kubernetesModule + "/cmd/kube-apiserver"},
 		{pkg: kubernetesModule + "/cmd/kube-controller-manager"},
 		{pkg: kubernetesModule + "/cmd/kube-scheduler"},
-		{pkg: "go.etcd.io/etcd/server/v3", name: "etcd"},
-		{pkg: "go.etcd.io/etcd/etcdctl/v3", name: "etcdctl"},
 	},
 	stamps: kubernetesStamps,
 }
 
 var kubernetesPrograms = compilation{
-	name:   "kubernetes",
-	module: "kubernetes",
+	name: "kubernetes",
 	programs: []program{
 		{pkg: kubernetesModule + "/cmd/kubelet", dir: usrBin},
 		{pkg: kubernetesModule + "/cmd/kubeadm", dir: usrBin},
 		{pkg: kubernetesModule + "/cmd/kubectl", dir: usrBin},
-		{pkg: "sigs.k8s.io/cri-tools/cmd/crictl", dir: usrLocalBin},
 		{pkg: kubernetesModule + "/cmd/kube-proxy"},
-		{pkg: "./coredns"},
 	},
-	stamps: append(slices.Clone(kubernetesStamps),
-		stamp{"sigs.k8s.io/cri-tools/pkg/version.Version", "sigs.k8s.io/cri-tools", whole}),
+	stamps: kubernetesStamps,
+}
+
+var nodeTools = compilation{
+	name:     "node-tools",
+	module:   "kubernetes",
+	programs: []program{{pkg: "sigs.k8s.io/cri-tools/cmd/crictl", dir: usrLocalBin}, {pkg: "./coredns"}},
+	stamps:   []stamp{{"sigs.k8s.io/cri-tools/pkg/version.Version", "sigs.k8s.io/cri-tools", whole}},
 }
 
 // kubernetesStamps hold the version of Kubernetes. Without it, kubeadm and the kubelet report

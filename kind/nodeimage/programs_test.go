@@ -40,7 +40,8 @@ func TestLinkerFlags(t *testing.T) {
 		err         string
 	}{
 		{"kubernetes", kubernetesPrograms, "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.4 -X k8s.io/component-base/version.gitMajor=1 " +
-			"-X k8s.io/component-base/version.gitMinor=36 -X sigs.k8s.io/cri-tools/pkg/version.Version=v1.36.0", ""},
+			"-X k8s.io/component-base/version.gitMinor=36", ""},
+		{"tools", nodeTools, "-s -w -X sigs.k8s.io/cri-tools/pkg/version.Version=v1.36.0", ""},
 		{"runc", runcProgram, "-s -w -extldflags -static -X main.version=1.4.3", ""},
 		{"not pinned", localPathProgram, "", "modules/localpath/go.mod does not require github.com/rancher/local-path-provisioner"},
 	}
@@ -58,7 +59,11 @@ func TestLinkerFlags(t *testing.T) {
 // files.
 func TestProgramsAreToolsOfTheirModule(t *testing.T) {
 	built := map[string][]string{}
-	for _, c := range append(slices.Clone(compilations), oldContainerdPrograms) {
+	var all []compilation
+	for _, from := range allFolders() {
+		all = append(all, from.compilations()...)
+	}
+	for _, c := range all {
 		for _, p := range c.programs {
 			if strings.HasPrefix(p.pkg, "./") {
 				if _, err := os.Stat(filepath.Join("modules", c.module, p.pkg, "main.go")); err != nil {
@@ -76,7 +81,7 @@ func TestProgramsAreToolsOfTheirModule(t *testing.T) {
 		}
 		slices.Sort(packages)
 		slices.Sort(tools)
-		if !slices.Equal(packages, tools) {
+		if packages = slices.Compact(packages); !slices.Equal(packages, tools) {
 			t.Errorf("module %s:\nprograms %v\ntools    %v", module, packages, tools)
 		}
 	}
@@ -99,6 +104,18 @@ func TestSharedModules(t *testing.T) {
 	}
 }
 
+// allFolders returns folders with each version of Kubernetes and containerd at least once.
+func allFolders() []folders {
+	var all []folders
+	for _, folder := range kubernetesFolders {
+		all = append(all, folders{folder, containerdFolders[""]})
+	}
+	for _, folder := range containerdFolders {
+		all = append(all, folders{kubernetesFolders[""], folder})
+	}
+	return all
+}
+
 func goMod(t *testing.T, module string) *modfile.File {
 	t.Helper()
 	return readGoMod(t, filepath.Join("modules", module, "go.mod"))
@@ -119,7 +136,7 @@ func readGoMod(t *testing.T, name string) *modfile.File {
 
 // TestOldContainerd checks that the old containerd is older than the first one with dial_timeout.
 func TestOldContainerd(t *testing.T) {
-	for _, required := range goMod(t, OldContainerd).Require {
+	for _, required := range goMod(t, containerdFolders["2.0"]).Require {
 		if required.Mod.Path == "github.com/containerd/containerd/v2" {
 			if semver.Compare(required.Mod.Version, "v2.0.7") >= 0 {
 				t.Errorf("%s knows dial_timeout", required.Mod)
@@ -130,42 +147,51 @@ func TestOldContainerd(t *testing.T) {
 	t.Error("containerd is not pinned")
 }
 
-// TestConstantsEqualPins checks that the exported versions are the pinned ones.
-func TestConstantsEqualPins(t *testing.T) {
-	tests := []struct{ module, path, constant string }{
-		{"kubernetes", kubernetesModule, KubernetesVersion},
-		{"containerd", "github.com/containerd/containerd/v2", ContainerdVersion},
-		{"localpath", localPathModule, localPathImage[strings.LastIndex(localPathImage, ":")+1:]},
+// pinnedIn returns the version of the module at path that a folder below modules/ pins.
+func pinnedIn(t *testing.T, folder, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("modules", folder, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.path, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join("modules", tt.module, "go.mod"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			pinned, err := pinnedVersions(tt.module, data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if pinned[tt.path] != tt.constant {
-				t.Errorf("the constant says %s, modules/%s/go.mod %s", tt.constant, tt.module, pinned[tt.path])
-			}
-		})
+	pinned, err := pinnedVersions(folder, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pinned[path]
+}
+
+// TestFoldersPinTheirVersion checks that folders pin the minor versions that select them.
+func TestFoldersPinTheirVersion(t *testing.T) {
+	for version, folder := range kubernetesFolders {
+		if pinned := pinnedIn(t, folder, kubernetesModule); version != "" && semver.MajorMinor(pinned) != "v"+version {
+			t.Errorf("folder %s for %s pins %s", folder, version, pinned)
+		}
+	}
+	for version, folder := range containerdFolders {
+		if pinned := pinnedIn(t, folder, containerdPrograms(folder).stamps[0].module); version != "" && semver.MajorMinor(pinned) != "v"+version {
+			t.Errorf("folder %s for %s pins %s", folder, version, pinned)
+		}
+	}
+	if pinned := pinnedIn(t, "localpath", localPathModule); !strings.HasSuffix(localPathImage, ":"+pinned) {
+		t.Errorf("the image is %s, but folder localpath pins %s", localPathImage, pinned)
 	}
 }
 
 // TestStagingIsPinned checks the replace lines: without one, a staging module resolves to v0.0.0,
 // which does not exist.
 func TestStagingIsPinned(t *testing.T) {
-	file := goMod(t, "kubernetes")
-	staging := "v0" + strings.TrimPrefix(KubernetesVersion, "v1")
-	for _, replace := range file.Replace {
-		if replace.New.Version != staging {
-			t.Errorf("%s is replaced by version %s, want %s", replace.Old.Path, replace.New.Version, staging)
+	for _, folder := range kubernetesFolders {
+		file := goMod(t, folder)
+		staging := "v0" + strings.TrimPrefix(pinnedIn(t, folder, kubernetesModule), "v1")
+		for _, replace := range file.Replace {
+			if replace.New.Version != staging {
+				t.Errorf("%s: %s is replaced by version %s, want %s", folder, replace.Old.Path, replace.New.Version, staging)
+			}
 		}
-	}
-	if len(file.Replace) < 25 {
-		t.Errorf("%d staging modules are replaced", len(file.Replace))
+		if len(file.Replace) < 25 {
+			t.Errorf("%s: %d staging modules are replaced", folder, len(file.Replace))
+		}
 	}
 }
 
@@ -233,8 +259,8 @@ func TestProgramsFromCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range plan.compilations {
-		if c.name == "control-plane" {
-			write(t, filepath.Join(folder, c.entry, "etcd"), "x")
+		if c.name == "control-plane" || c.name == "etcd" {
+			write(t, filepath.Join(folder, c.entry, "program"), "x")
 		}
 	}
 	open(t, folder) // another build
@@ -243,7 +269,7 @@ func TestProgramsFromCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if got := paths[name]; filepath.Base(got) != name || !strings.HasPrefix(got, folder+"/programs-control-plane-") {
+		if got := paths[name]; filepath.Base(got) != name || !strings.HasPrefix(got, folder+"/programs-") {
 			t.Errorf("%s is at %q", name, got)
 		}
 	}
@@ -259,6 +285,14 @@ func TestProgramsUnknown(t *testing.T) {
 	}
 }
 
+func TestUnknownVersion(t *testing.T) {
+	for _, o := range []Options{{Kubernetes: "1.20"}, {Containerd: "1.2"}} {
+		if _, err := Ensure(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no node image has") {
+			t.Errorf("%+v: error %v", o, err)
+		}
+	}
+}
+
 func TestCompilationsWith(t *testing.T) {
 	all := mustPlan(t, realInputs(t)).compilations
 	some, err := compilationsWith(all, []string{"etcd", "runc", "kube-apiserver"})
@@ -269,7 +303,7 @@ func TestCompilationsWith(t *testing.T) {
 	for _, c := range some {
 		names = append(names, c.name)
 	}
-	if got := strings.Join(names, " "); got != "runc control-plane" {
+	if got := strings.Join(names, " "); got != "runc etcd control-plane" {
 		t.Errorf("compiles %s, want only what the programs need", got)
 	}
 }
