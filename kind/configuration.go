@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/utils/validation/kubernetesversion"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -18,7 +19,8 @@ import (
 )
 
 // configure sets Config to requested, else to the last Up's configuration, else to the default. It
-// sets nodeImage in Config, and sets Extension if Config describes one.
+// sets nodeImage in Config, and sets Extension if Config describes one. If Config selects a version
+// of Kubernetes, the process no longer checks whether Gardener supports it.
 func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
 	t.Config = requested
 	if requested == nil {
@@ -35,6 +37,9 @@ func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) 
 	}
 	if nodeImage != "" && nodeImage != t.Config.NodeImage {
 		t.Config = t.Config.WithNodeImage(nodeImage)
+	}
+	if t.Config.Shoot.KubernetesVersion != "" { // perhaps one that Gardener's clients refuse
+		_ = os.Setenv(kubernetesversion.EnvExperimentalDisableKubernetesVersionCheck, "true")
 	}
 }
 

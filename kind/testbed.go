@@ -134,7 +134,8 @@ func (t *Testbed) Step(name string, part func(context.Context) error) func(conte
 type Parts struct {
 	Log         logr.Logger          // of Gardener's components, see State.OpenLog
 	Engine      *engine.Engine       // the Docker Engine
-	NodeImage   string               // the reference of the node image; only Up sets it
+	NodeImage   string               // the reference of the seed's node image; only Up sets it
+	ShootImage  string               // the reference of the shoot's node image; only Up sets it
 	CA          *certificate.CA      // signs the certificates of the upstreams; nodes trust it
 	Images      image.Set            // Up sets the images of all Binaries; AttachGardenlet sets only Gardener's
 	Seed, Shoot *cluster.Cluster     // the clusters

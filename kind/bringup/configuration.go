@@ -44,6 +44,7 @@ func checkAvailable(ctx context.Context, t *kind.Testbed) error {
 func shootConfig(t *kind.Testbed) cluster.Config {
 	settings := t.Config.Shoot
 	config := clusterConfig(t, t.ShootName(), *settings.Workers, t.State.ShootKubeconfig())
+	config.Image = t.ShootImage
 	config.IPFamily = v1alpha4.ClusterIPFamily(settings.IPFamily)
 	config.FeatureGates = settings.FeatureGates
 	config.KubeProxyMode = v1alpha4.ProxyMode(settings.KubeProxyMode)

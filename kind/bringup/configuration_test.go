@@ -30,7 +30,7 @@ func newCA(t *testing.T) *certificate.CA {
 func TestDefaultShootConfigIsStable(t *testing.T) {
 	testbed := kindtest.New(t, kind.Options{})
 	testbed.Engine = &engine.Engine{}
-	testbed.NodeImage = "node:1"
+	testbed.NodeImage, testbed.ShootImage = "seed:1", "node:1"
 	testbed.CA = newCA(t)
 	got, err := yaml.Marshal(cluster.KindConfig(shootConfig(testbed)))
 	if err != nil {

@@ -81,10 +81,18 @@ func prepareEngine(ctx context.Context, t *kind.Testbed) error {
 }
 
 func ensureNodeImage(ctx context.Context, t *kind.Testbed) (err error) {
-	if t.NodeImage = t.Config.NodeImage; t.NodeImage != "" { // kind pulls it
+	if t.NodeImage, t.ShootImage = t.Config.NodeImage, t.Config.NodeImage; t.NodeImage != "" { // kind pulls it
 		return nil
 	}
-	t.NodeImage, err = nodeimage.Ensure(ctx, nodeimage.Options{Repository: t.Root, Progress: t.Recorder})
+	options := nodeimage.Options{Repository: t.Root, Progress: t.Recorder}
+	if t.NodeImage, err = nodeimage.Ensure(ctx, options); err != nil {
+		return err
+	}
+	options.Kubernetes, options.Containerd = t.Config.Shoot.KubernetesVersion, t.Config.Shoot.Containerd.Version
+	t.ShootImage = t.NodeImage
+	if options.Kubernetes != "" || options.Containerd != "" {
+		t.ShootImage, err = nodeimage.Ensure(ctx, options)
+	}
 	return err
 }
 

@@ -126,7 +126,7 @@ var gate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
 // Validate returns the mistakes, each with its field. The defaults must already be set.
 func Validate(t *Testbed) field.ErrorList {
-	return slices.Concat(validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams")),
+	return slices.Concat(validateVersions(t, field.NewPath("shoot")), validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams")),
 		validateExtension(t.Extension, field.NewPath("extension")))
 }
 
@@ -150,6 +150,34 @@ func validateExtension(e *Extension, at *field.Path) field.ErrorList {
 		require(at.Child("name"), image.Name)
 		require(at.Child("package"), image.Package)
 		require(at.Child("value"), image.Value)
+	}
+	return errs
+}
+
+func validateVersions(t *Testbed, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	kubernetes, containerd := t.Shoot.KubernetesVersion, t.Shoot.Containerd.Version
+	for _, chosen := range []struct {
+		at    *field.Path
+		value string
+		known []string
+	}{
+		{at.Child("kubernetesVersion"), kubernetes, KubernetesVersions},
+		{at.Child("containerd", "version"), containerd, ContainerdVersions},
+	} {
+		switch {
+		case chosen.value == "":
+		case t.NodeImage != "":
+			errs = append(errs, field.Forbidden(chosen.at, "nodeImage has its own version"))
+		default:
+			errs = append(errs, oneOf(chosen.at, chosen.value, chosen.known...)...)
+		}
+	}
+	if containerd == "1.7" && kubernetes != "1.34" {
+		errs = append(errs, field.Forbidden(at.Child("containerd", "version"), "the kubelet supports containerd 1.7 only until 1.35"))
+	}
+	if (containerd == "1.7" || containerd == "2.0") && t.Shoot.Containerd.Pull == PullTransfer {
+		errs = append(errs, field.Forbidden(at.Child("containerd", "pull"), "containerd before 2.1 does not pull with the transfer service"))
 	}
 	return errs
 }

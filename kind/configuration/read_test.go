@@ -79,6 +79,7 @@ func TestEncode(t *testing.T) {
 	for _, text := range []string{
 		header,
 		header + "shoot:\n  workers: 5\n  ipFamily: dual\n  kubeProxyMode: iptables\n  featureGates: {A: true, B: false}\n  containerd: {pull: transfer, configPath: '/a:/b'}\n",
+		header + "shoot: {kubernetesVersion: '1.34', containerd: {version: '1.7'}}\n",
 		header + "shoot: {manifest: /a/shoot.yaml}\nupstreams: [{name: one}]\n",
 		header + "nodeImage: kindest/node:v1\nupstreams: [{name: one, cached: false}, {name: two}]\n",
 	} {
@@ -116,6 +117,15 @@ func TestValidate(t *testing.T) {
 		{"no gate", "shoot: {featureGates: {'a=b,c': true}}", "shoot.featureGates[a=b,c]: Invalid value"},
 		{"the testbed's gate", "shoot: {featureGates: {KubeletInUserNamespace: false}}", "shoot.featureGates[KubeletInUserNamespace]: Forbidden"},
 		{"pull", "shoot: {containerd: {pull: remote}}", `shoot.containerd.pull: Unsupported value: "remote": supported values: "local", "transfer"`},
+		{"versions", "shoot: {kubernetesVersion: '1.37', containerd: {version: '2.4'}}", ""},
+		{"oldest versions", "shoot: {kubernetesVersion: '1.34', containerd: {version: '1.7'}}", ""},
+		{"Kubernetes", "shoot: {kubernetesVersion: 1.36.4}", `shoot.kubernetesVersion: Unsupported value: "1.36.4": supported values: "1.34", "1.36", "1.37"`},
+		{"containerd", "shoot: {containerd: {version: '3.0'}}", `shoot.containerd.version: Unsupported value: "3.0": supported values: "1.7", "2.0", "2.3", "2.4"`},
+		{"versions of a stock image", "nodeImage: a\nshoot: {kubernetesVersion: '1.34', containerd: {version: '2.4'}}",
+			"[shoot.kubernetesVersion: Forbidden: nodeImage has its own version, shoot.containerd.version: Forbidden"},
+		{"too old a containerd", "shoot: {containerd: {version: '1.7'}}", "shoot.containerd.version: Forbidden: the kubelet supports containerd 1.7 only until 1.35"},
+		{"a service that is too new", "shoot: {kubernetesVersion: '1.34', containerd: {version: '1.7', pull: transfer}}", "shoot.containerd.pull: Forbidden"},
+		{"a service that is newer than 2.0", "shoot: {containerd: {version: '2.0', pull: transfer}}", "shoot.containerd.pull: Forbidden"},
 		{"folders", "shoot: {containerd: {configPath: '/etc/containerd/certs.d:/etc/docker/certs.d'}}", ""},
 		{"a relative folder", "shoot: {containerd: {configPath: '/etc:certs.d'}}", "shoot.containerd.configPath: Invalid value"},
 		{"an empty folder", "shoot: {containerd: {configPath: '/etc:'}}", "shoot.containerd.configPath: Invalid value"},

@@ -54,6 +54,8 @@ type Image struct {
 
 // Shoot configures the shoot cluster.
 type Shoot struct {
+	// KubernetesVersion is one of KubernetesVersions, 1.36 by default. Gardener does not support 1.37.
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// Workers is the number of worker nodes, 1 to 5. The default is 2.
 	Workers *int `json:"workers,omitempty"`
 	// IPFamily applies to nodes, pods and Services: ipv4 (default), ipv6, or dual with IPv4 first.
@@ -71,6 +73,8 @@ type Shoot struct {
 
 // Containerd contains settings of containerd.
 type Containerd struct {
+	// Version is one of ContainerdVersions, 2.3 by default.
+	Version string `json:"version,omitempty"`
 	// Pull selects the code in containerd that pulls images: local (the default, as on kind's nodes),
 	// or transfer for the transfer service (containerd's own default since 2.1).
 	Pull PullPath `json:"pull,omitempty"`
@@ -80,6 +84,13 @@ type Containerd struct {
 	// OldWorker makes the last worker run containerd 2.0.5, which does not know dial_timeout.
 	OldWorker bool `json:"oldWorker,omitempty"`
 }
+
+// KubernetesVersions and ContainerdVersions are the minor versions for which the testbed can build
+// a node image. The seed always has the default, 1.36 and 2.3.
+var (
+	KubernetesVersions = []string{"1.34", "1.36", "1.37"}
+	ContainerdVersions = []string{"1.7", "2.0", "2.3", "2.4"}
+)
 
 // Upstream is an upstream registry.
 type Upstream struct {
@@ -164,11 +175,12 @@ func (s *Shoot) setDefaults(stockImage bool) {
 	s.Containerd.ConfigPath = cmp.Or(s.Containerd.ConfigPath, DefaultConfigPath)
 }
 
-// WithNodeImage returns a copy with another node image. If the kube-proxy mode is the current
-// image's default, the copy has the new image's default. To set both, use testbed.yaml.
+// WithNodeImage returns a copy with another node image, and without the versions that select a
+// built one. If the kube-proxy mode is the current image's default, the copy has the new image's
+// default. To set both, use testbed.yaml.
 func (t *Testbed) WithNodeImage(reference string) *Testbed {
 	changed := *t
-	changed.NodeImage = reference
+	changed.NodeImage, changed.Shoot.KubernetesVersion, changed.Shoot.Containerd.Version = reference, "", ""
 	if t.Shoot.KubeProxyMode == defaultMode(t.NodeImage != "") {
 		changed.Shoot.KubeProxyMode = defaultMode(reference != "")
 	}

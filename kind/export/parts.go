@@ -220,7 +220,7 @@ func versions(ctx context.Context, t *kind.Testbed) string {
 	}
 	lines = append(lines, "gardener "+gardener.Version)
 	if t.NodeImage != "" {
-		lines = append(lines, "node image "+t.NodeImage)
+		lines = append(lines, "node image "+t.NodeImage, "node image of the shoot "+t.ShootImage)
 	}
 	if t.Engine != nil {
 		lines = append(lines, "docker "+t.Engine.Version)

@@ -42,8 +42,10 @@ func kindFiles(kindDir, kubernetesVersion string) (entries []filetree.Entry, san
 // settings are files and folders that RUN lines of the Dockerfile create, and one of the testbed.
 var settings = []filetree.Entry{
 	// Go's garbage collector runs less often in containerd, the kubelet and gardener-node-agent,
-	// because the testbed has more spare memory than spare CPU time.
-	filetree.Text("/etc/systemd/system.conf.d/registry-cache-testbed.conf", "[Manager]\nDefaultEnvironment=GOGC=300\n"),
+	// because the testbed has more spare memory than spare CPU time. The second variable makes
+	// gardener-node-agent run with a Kubernetes that it does not support.
+	filetree.Text("/etc/systemd/system.conf.d/registry-cache-testbed.conf",
+		"[Manager]\nDefaultEnvironment=GOGC=300 EXPERIMENTAL_DISABLE_KUBERNETES_VERSION_CHECK=true\n"),
 	filetree.Text("/etc/systemd/journald.conf.d/kind.conf", "[Journal]\nReadKMsg=no\n"),
 	// The unit would register formats in binfmt_misc, which belongs to the host's kernel.
 	filetree.Symlink("/etc/systemd/system/systemd-binfmt.service", "/dev/null"),

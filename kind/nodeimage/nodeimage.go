@@ -38,8 +38,10 @@ import (
 
 // kubernetesFolders and containerdFolders are the folders below modules/, by minor version.
 var (
-	kubernetesFolders = map[string]string{"": "kubernetes", "1.36": "kubernetes"}
-	containerdFolders = map[string]string{"": "containerd", "2.0": "containerd-2.0", "2.3": "containerd"}
+	kubernetesFolders = map[string]string{"": "kubernetes", "1.34": "kubernetes-1.34", "1.36": "kubernetes", "1.37": "kubernetes-1.37"}
+	containerdFolders = map[string]string{
+		"": "containerd", "1.7": "containerd-1.7", "2.0": "containerd-2.0", "2.3": "containerd", "2.4": "containerd-2.4",
+	}
 )
 
 // Options selects an image. The zero value selects the image that this repository defines, and

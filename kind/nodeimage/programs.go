@@ -63,7 +63,10 @@ func (c compilation) in(folder string) compilation {
 // containerdPrograms have one version: containerd 2.0 cannot parse the bootstrap response of the
 // shim of 2.3 (containerd/containerd#13763).
 func containerdPrograms(folder string) compilation {
-	const containerd = "github.com/containerd/containerd/v2"
+	containerd := "github.com/containerd/containerd/v2"
+	if folder == "containerd-1.7" {
+		containerd = "github.com/containerd/containerd"
+	}
 	return compilation{
 		name:   "containerd",
 		module: folder,

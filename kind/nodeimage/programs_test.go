@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"github.com/gardener-extensions/registry-cache/kind/configuration"
 )
 
 func TestProgramNames(t *testing.T) {
@@ -282,6 +284,20 @@ func TestProgramsUnknown(t *testing.T) {
 	_, err := Programs(t.Context(), Options{}, "etcd", "kube-scribe")
 	if err == nil || !strings.Contains(err.Error(), "kube-scribe") {
 		t.Errorf("error %v, want it to name the program", err)
+	}
+}
+
+// TestConfigurableVersions: every version that testbed.yaml can choose has a folder.
+func TestConfigurableVersions(t *testing.T) {
+	for _, version := range configuration.KubernetesVersions {
+		if kubernetesFolders[version] == "" {
+			t.Errorf("no folder for Kubernetes %s", version)
+		}
+	}
+	for _, version := range configuration.ContainerdVersions {
+		if containerdFolders[version] == "" {
+			t.Errorf("no folder for containerd %s", version)
+		}
 	}
 }
 
