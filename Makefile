@@ -119,6 +119,11 @@ e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds that differ fr
 	$(note-ignored)
 	@exec e2e/matrix/run
 
+.PHONY: e2e-versions
+e2e-versions: bin/e2e.test bin/testbed ## Run scenarios on other versions of Kubernetes and containerd (docs/versions.md); the first run compiles them (MATRIX=regexp, KEEP=1)
+	$(note-ignored)
+	@exec e2e/matrix/run versions/kubernetes-{1.34,1.36,1.37}
+
 .PHONY: e2e-registries
 e2e-registries: bin/e2e.test ## Pull through caches whose upstreams answer like known registries: cold, warm, without a valid token, in an outage (KEEP=1)
 	$(note-ignored)

@@ -36,6 +36,27 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestArguments: the script runs the files that its arguments name, and no others. It keeps the
+// testbed until the last one.
+func TestArguments(t *testing.T) {
+	folder := t.TempDir()
+	log := filepath.Join(folder, "log")
+	writeProgram(t, filepath.Join(folder, "e2e/matrix/run"), readFile(t, "run"))
+	writeProgram(t, filepath.Join(folder, "bin/e2e.test"), "#!/bin/sh\necho \"$CONFIG $KEEP $RUN\" >>"+log+"\n")
+	for _, name := range []string{"iptables", "versions/a", "versions/b"} {
+		writeProgram(t, filepath.Join(folder, "e2e/matrix", name+".yaml"), "# scenarios: ^(join)$\n")
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(folder, "e2e/matrix/run"), "versions/a", "versions/b")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	const want = "e2e/matrix/versions/a.yaml 1 ^(join)$\ne2e/matrix/versions/b.yaml 0 ^(join)$\n"
+	if ran := readFile(t, log); ran != want {
+		t.Errorf("the script ran\n%swant\n%s", ran, want)
+	}
+}
+
 func writeProgram(t *testing.T, path, script string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(script), 0o755)); err != nil {

@@ -15,19 +15,19 @@ import (
 var (
 	scenariosLine = regexp.MustCompile(`(?m)^# scenarios: \^\(([a-z0-9|-]+)\)\$$`)
 	orderLine     = regexp.MustCompile(`(?m)^order=\(([^)]*)\)`)
+	versionsLine  = regexp.MustCompile(`(?m)^\t@exec e2e/matrix/run versions/kubernetes-\{([^}]*)\}$`)
 )
 
 // TestFiles: each file is valid for `testbed up -f`, differs from the default, is in the list of
-// the script "run", and names existing scenarios.
+// the script "run" or of `make e2e-versions`, and names existing scenarios.
 func TestFiles(t *testing.T) {
-	files, err := filepath.Glob("*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("files %v, %v", files, err)
+	files, versions := filesIn(t, "."), filesIn(t, "versions")
+	order := strings.Fields(orderLine.FindStringSubmatch(readFile(t, "run"))[1])
+	for _, minor := range strings.Split(versionsLine.FindStringSubmatch(readFile(t, "../../Makefile"))[1], ",") {
+		order = append(order, "versions/kubernetes-"+minor)
 	}
-	run := readFile(t, "run")
-	order := strings.Fields(orderLine.FindStringSubmatch(run)[1])
-	if len(order) != len(files) {
-		t.Errorf("the script run lists %v, the folder has %v", order, files)
+	if files = append(files, versions...); len(order) != len(files) {
+		t.Errorf("the script run and the Makefile list %v, the folder has %v", order, files)
 	}
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestFiles(t *testing.T) {
 				t.Error("the file is the default configuration")
 			}
 			if !slices.Contains(order, strings.TrimSuffix(file, ".yaml")) {
-				t.Errorf("the script run does not list the file: %v", order)
+				t.Errorf("neither the script run nor the Makefile lists the file: %v", order)
 			}
 			line := scenariosLine.FindStringSubmatch(readFile(t, file))
 			if line == nil {
@@ -65,11 +65,7 @@ func TestIssueIsCovered(t *testing.T) {
 		seen[strings.Repeat("w", *shoot.Workers)] = true
 	}
 	look(configuration.Default())
-	files, err := filepath.Glob("*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
+	for _, file := range filesIn(t, ".") {
 		config, err := configuration.Load(file)
 		if err != nil {
 			t.Fatal(err)
@@ -81,6 +77,16 @@ func TestIssueIsCovered(t *testing.T) {
 			t.Errorf("nothing runs with %s", want)
 		}
 	}
+}
+
+// filesIn returns the paths of the files in a folder.
+func filesIn(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	return files
 }
 
 // scenarioNames returns the names of all scenarios. It reads them from the sources, because these
