@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	oldtoml "github.com/pelletier/go-toml"
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/gardener-extensions/registry-cache/internal/golden"
@@ -82,6 +83,24 @@ func TestHostsTOML(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestOldLibraryReadsHostsTOML: containerd 1.7 parses hosts.toml with go-toml 1, which reads the same
+// in each file, and in each truncated one that it accepts.
+func TestOldLibraryReadsHostsTOML(t *testing.T) {
+	for _, registry := range []nodeconfig.Registry{dockerHub, ipv6, trusting} {
+		content := hostsTOML(registry)
+		for length := range len(content) + 1 {
+			var got, want map[string]any
+			err := oldtoml.Unmarshal([]byte(content[:length]), &got)
+			if err != nil && length < len(content) {
+				continue // containerd then asks the upstream
+			}
+			if newErr := toml.Unmarshal([]byte(content[:length]), &want); err != nil || newErr != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("go-toml 1 reads %v, %v, and go-toml 2 %v, %v from\n%s", got, err, want, newErr, content[:length])
+			}
 		}
 	}
 }

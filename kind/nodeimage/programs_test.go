@@ -1,8 +1,11 @@
 package nodeimage
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -177,6 +180,32 @@ func TestFoldersPinTheirVersion(t *testing.T) {
 	}
 	if pinned := pinnedIn(t, "localpath", localPathModule); !strings.HasSuffix(localPathImage, ":"+pinned) {
 		t.Errorf("the image is %s, but folder localpath pins %s", localPathImage, pinned)
+	}
+}
+
+// TestVersionsPage: docs/versions.md lists the versions that the folders pin, and no others.
+func TestVersionsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/versions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, want, containerd []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (Kubernetes|containerd) \| (\S+) \| (\S+) \|`).FindAllSubmatch(page, -1) {
+		listed = append(listed, fmt.Sprintf("%s %s v%s", row[1], row[2], row[3]))
+	}
+	for _, version := range slices.Sorted(maps.Keys(kubernetesFolders))[1:] { // without the default
+		want = append(want, "Kubernetes "+version+" "+pinnedIn(t, kubernetesFolders[version], kubernetesModule))
+	}
+	for _, version := range slices.Sorted(maps.Keys(containerdFolders))[1:] {
+		folder := containerdFolders[version]
+		pinned := pinnedIn(t, folder, containerdPrograms(folder).stamps[0].module)
+		want, containerd = append(want, "containerd "+version+" "+pinned), append(containerd, pinned[1:])
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("the page lists %q, want %q", listed, want)
+	}
+	if header := "\n| | " + strings.Join(containerd, " | ") + " |\n"; !strings.Contains(string(page), header) {
+		t.Errorf("no table of the page has the header %q", header)
 	}
 }
 
