@@ -42,8 +42,7 @@ strict=() resets=()   # yes: probe only the endpoint; how many rounds may reset 
 hurries=()            # how many more times to ask between rounds
 seen=()               # the content of hosts.toml when it was last right
 routes=()             # what hosts.toml is: mirror, direct, foreign, or stuck (not writable)
-theirs=()             # upstreams whose hosts.toml gardener-node-agent wrote
-requests=()                       # curl's configuration
+theirs=() requests=() # yes: gardener-node-agent wrote hosts.toml; curl's configuration
 declare -A inputs=() problems=()  # files of curl in run_dir; by upstream: what log_once has logged
 
 log() { printf '%s\n' "$*" >&2; }
@@ -72,8 +71,13 @@ hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upst
       "certificates = '''" "$(pem "$3" "$4")" "'''"
   fi
   printf '%s\n' "server = \"$2\"" ${4:+"$ca_line"}
-  [[ -z $1 ]] || printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' \
-    '  dial_timeout = "500ms"' ${3:+"  $ca_line"}
+  # containerd 1 cannot parse the brackets of IPv6 in a table's name. containerd 2 needs the table.
+  if [[ $1 == *'['* && $(containerd --version 2>/dev/null) =~ \ v?1\. ]]; then
+    printf '\n[host]\n  "%s" = {capabilities = ["pull", "resolve"]%s}\n' "$1" "${3:+, $ca_line}"
+  elif [[ -n $1 ]]; then
+    printf '%s\n' '' "[host.\"$1\"]" '  capabilities = ["pull", "resolve"]' \
+      '  dial_timeout = "500ms"' ${3:+"  $ca_line"}
+  fi
 }
 
 has_mark() { # file mark
@@ -85,9 +89,7 @@ has_mark() { # file mark
 
 is_ours() { has_mark "$1" "$mark"; } # file
 
-is_foreign() { # file
-  [[ -e $1 || -L $1 ]] && ! is_ours "$1"
-}
+is_foreign() { [[ -e $1 || -L $1 ]] && ! is_ours "$1"; } # file
 
 is_right() { # file content
   local content=''
@@ -158,8 +160,7 @@ add() { # argument
   [[ $endpoint == https:* ]] || endpoint_ca=''
   [[ $upstream_url == https:* ]] || upstream_ca=''
   hosts[i]=$host endpoints[i]=$endpoint states[i]=new doubts[i]=0 seen[i]='' strict[i]=''
-  mirrors[i]=$(hosts_toml "$endpoint" "$upstream_url" "$endpoint_ca" "$upstream_ca")
-  directs[i]=''
+  mirrors[i]=$(hosts_toml "$endpoint" "$upstream_url" "$endpoint_ca" "$upstream_ca") directs[i]=''
   case ${upstream_ca:+private}$host,$upstream_url in
     "$host,https://$host" | docker.io,https://registry-1.docker.io) ;; # containerd knows the URL
     *) directs[i]=$(hosts_toml '' "$upstream_url" '' "$upstream_ca") ;;
@@ -330,8 +331,7 @@ uptime() { # variable that receives the time in ms
 
 # gardener-node-agent starts the unit, and then removes each hosts.toml that it wrote for the
 # extension that this one replaces. This loop writes ours at once: without a file, containerd
-# guesses the URL of the upstream. The loop ends after 200 checks. From then on, only the rounds
-# write ours.
+# guesses the URL of the upstream. After 200 checks, only the rounds write ours.
 follow_node_agent() { # until (ms)
   local i now
   while uptime now && ((${#theirs[@]} > 0 && now < $1 && looks-- > 0)); do

@@ -2,6 +2,7 @@ package nodeconfig_test
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -87,10 +88,10 @@ func TestHostsTOML(t *testing.T) {
 	}
 }
 
-// TestOldLibraryReadsHostsTOML: containerd 1.7 parses hosts.toml with go-toml 1, which reads the same
-// in each file, and in each truncated one that it accepts.
-func TestOldLibraryReadsHostsTOML(t *testing.T) {
-	for _, registry := range []nodeconfig.Registry{dockerHub, ipv6, trusting} {
+// TestContainerd1ReadsHostsTOML: containerd 1 parses hosts.toml with go-toml 1, which reads the
+// same as go-toml 2 in each file, and in each truncated one that it accepts.
+func TestContainerd1ReadsHostsTOML(t *testing.T) {
+	for _, registry := range []nodeconfig.Registry{dockerHub, trusting} {
 		content := hostsTOML(registry)
 		for length := range len(content) + 1 {
 			var got, want map[string]any
@@ -102,6 +103,43 @@ func TestOldLibraryReadsHostsTOML(t *testing.T) {
 				t.Fatalf("go-toml 1 reads %v, %v, and go-toml 2 %v, %v from\n%s", got, err, want, newErr, content[:length])
 			}
 		}
+	}
+}
+
+// TestIPv6ForContainerd1: containerd 1 cannot parse a table whose name contains a bracket, as that
+// of an IPv6 endpoint does. So the script writes the same mirror without such a table. It writes
+// the table for all other versions, because containerd 2 ignores mirrors without one.
+func TestIPv6ForContainerd1(t *testing.T) {
+	t.Parallel()
+	private := trusting
+	private.Endpoint = "https://[fd00::1]:5000"
+	for version, old := range map[string]bool{
+		"containerd github.com/containerd/containerd v1.7.36 ": true, "containerd github.com/containerd/containerd 1.7.12 ": true,
+		"containerd github.com/containerd/containerd/v2 v2.4.2 ": false, "containerd github.com/containerd/containerd/v2 2.1.0 ": false, "": false,
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			n.tool(t, "containerd", "echo '"+version+"'\n")
+			n.tool(t, "curl", "printf '0 200 \\n1 200 \\n'\n")
+			p := n.startFor(t, ipv6, private)
+			for _, registry := range []nodeconfig.Registry{ipv6, private} {
+				p.state(registry.Upstream, "mirror", "answers")
+				content, err := os.ReadFile(n.path(registry.Upstream))
+				want := hostsTOML(registry)
+				if err != nil || !old {
+					if string(content) != want {
+						t.Errorf("%v, want\n%s\ngot\n%s", err, want, content)
+					}
+					continue
+				}
+				var read, expected map[string]any
+				must(t, oldtoml.Unmarshal(content, &read), toml.Unmarshal([]byte(strings.Replace(want, "  dial_timeout = \"500ms\"\n", "", 1)), &expected))
+				if !reflect.DeepEqual(read, expected) {
+					t.Errorf("containerd 1 reads %v, want %v, from\n%s", read, expected, content)
+				}
+			}
+		})
 	}
 }
 
