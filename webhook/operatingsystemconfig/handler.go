@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	"github.com/gardener/gardener/pkg/extensions"
 	"gomodules.xyz/jsonpatch/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,7 +131,7 @@ type unitSource struct {
 
 // unit returns the unit for the caches that are listed in the status of the namespace's Extension.
 // It returns nil if the nodes must not change or never had a cache, and an error if the Extension
-// has no status.
+// has no status, unless the shoot is self-hosted.
 func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1alpha1.Unit, error) {
 	shoot, err := extensions.GetShoot(ctx, u.clusters, namespace) // decodes nothing else: a CloudProfile can take 200 KiB
 	if err != nil {
@@ -144,6 +146,10 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 		return nil, nil
 	}
 	status, cleanUps, err := u.status(ctx, namespace)
+	// Gardener v1.150.0 writes the configs of a self-hosted shoot before the Extension, or without it.
+	if (apierrors.IsNotFound(err) || errors.Is(err, errNoStatus)) && v1beta1helper.IsShootSelfHosted(shoot.Spec.Provider.Workers) {
+		return nil, nil
+	}
 	if err != nil || status == nil {
 		return nil, err
 	}
@@ -157,6 +163,8 @@ func (u unitSource) unit(ctx context.Context, namespace string) (*extensionsv1al
 	}, nil
 }
 
+var errNoStatus = errors.New("has no providerStatus yet; it gets one when its caches have endpoints")
+
 // status returns the providerStatus of the namespace's Extension, and the number of clean-ups in
 // its state. If the state cannot be read, the number is 0: the nodes keep their caches, and the
 // controller reports the error. status returns nil if the shoot never had a cache, and an error if
@@ -168,7 +176,7 @@ func (u unitSource) status(ctx context.Context, namespace string) (*v1alpha3.Reg
 		return nil, 0, fmt.Errorf("read extension %s: %w", key, err)
 	}
 	if extension.Status.ProviderStatus == nil {
-		return nil, 0, fmt.Errorf("extension %s: has no providerStatus yet; it gets one when its caches have endpoints", key)
+		return nil, 0, fmt.Errorf("extension %s: %w", key, errNoStatus)
 	}
 	status, err := v1alpha3.DecodeStatus(extension.Status.ProviderStatus.Raw)
 	if err != nil {

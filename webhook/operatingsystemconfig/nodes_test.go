@@ -256,6 +256,30 @@ func TestMutateFailsWithoutStatus(t *testing.T) {
 	}
 }
 
+// TestMutateDoesNotBlockSelfHosted: Gardener v1.150 writes the OperatingSystemConfigs of a
+// self-hosted shoot before its Extension, or without one, so a denial would block the shoot
+// forever.
+func TestMutateDoesNotBlockSelfHosted(t *testing.T) {
+	shoot := &gardencorev1beta1.Shoot{Spec: gardencorev1beta1.ShootSpec{Provider: gardencorev1beta1.Provider{
+		Workers: []gardencorev1beta1.Worker{{Name: "other"}, {Name: "control-plane", ControlPlane: &gardencorev1beta1.WorkerControlPlane{}}},
+	}}}
+	for name, test := range map[string]struct {
+		extensions []client.Object
+		units      int
+	}{
+		"no extension": {nil, 1},
+		"no status":    {[]client.Object{newExtension("")}, 1},
+		"a cache":      {[]client.Object{newExtension(status(alphaStatus))}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			osc := mutate(t, newWebhook(t, shoot.DeepCopy(), test.extensions...), newOSC(extensionsv1alpha1.OperatingSystemConfigPurposeReconcile))
+			if len(osc.Spec.Units) != test.units || len(osc.Spec.Files) != test.units {
+				t.Errorf("units = %+v, files = %+v, want %d of each", osc.Spec.Units, osc.Spec.Files, test.units)
+			}
+		})
+	}
+}
+
 func TestNewSelectsLabelledNamespaces(t *testing.T) {
 	webhook := newWebhook(t, &gardencorev1beta1.Shoot{})
 	selector, err := metav1.LabelSelectorAsSelector(webhook.NamespaceSelector)
