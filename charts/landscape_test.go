@@ -72,3 +72,28 @@ func TestLandscapeCABundle(t *testing.T) {
 		t.Errorf("manifest:\n%s", text)
 	}
 }
+
+// TestSelfHosted: gardenadm passes no seed, but the shoot and free ports. At first, the pod shares
+// the network of a node, where the ports of the values are taken: 10250 is kubelet's.
+func TestSelfHosted(t *testing.T) {
+	values := map[string]any{
+		"image":       map[string]any{"ref": "registry.test/x:v1"},
+		"gardener":    map[string]any{"version": "v1.150.0", "selfHostedShootCluster": true, "shoot": map[string]any{"name": "s"}},
+		"usablePorts": []any{34001, 34002, 34003, 34004, 34005},
+	}
+	manifest, err := render(t, extensionChart, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode(t, manifest)
+	text := string(manifest)
+	for want, count := range map[string]int{
+		"34001": 4, "34002": 4, "34003": 2, // metrics, webhook, health
+		"--metrics-bind-address=:34001": 1, "--webhook-config-server-port=34002": 1, "--health-bind-address=:34003": 1,
+		"--webhook-config-service-port=443": 1, `"8080"`: 0, "8081": 0, "10250": 0,
+	} {
+		if got := strings.Count(text, want); got != count {
+			t.Errorf("the manifest contains %q %d times, want %d", want, got, count)
+		}
+	}
+}

@@ -16,6 +16,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
+{{- /* The ports of the pod. gardenadm passes free ports: on the first node of a self-hosted shoot, the pod shares the node's
+network, where kubelet has port 10250. */ -}}
+{{- define "metricsPort" -}}
+{{- with .Values.usablePorts }}{{ index . 0 }}{{ else }}{{ .Values.metrics.port }}{{ end -}}
+{{- end -}}
+
+{{- define "webhookPort" -}}
+{{- with .Values.usablePorts }}{{ index . 1 }}{{ else }}{{ .Values.webhookConfig.serverPort }}{{ end -}}
+{{- end -}}
+
+{{- define "healthPort" -}}
+{{- with .Values.usablePorts }}{{ index . 2 }}{{ else }}{{ .Values.healthPort }}{{ end -}}
+{{- end -}}
+
 {{- /* The seed's setting, if vpa.enabled is not set. */ -}}
 {{- define "vpaEnabled" -}}
 {{- if kindIs "bool" .Values.vpa.enabled -}}
