@@ -54,6 +54,7 @@ func scenarios() []rig.Scenario {
 		networkPolicies(),
 		pendingRemoval(),
 		refusedDeletion(),
+		selfHosted(),
 		slowClaim(),
 		twoShoots(),
 		workerless(),
@@ -118,8 +119,9 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// session returns a session for a shoot that does not exist yet. When the test ends, the shoot is
-// deleted, and its cluster is free for the next shoot.
+// session returns a session for a shoot that does not exist yet. The seed is the cluster of the
+// self-hosted one. When the test ends, the shoot is deleted, and its cluster is free for the next
+// shoot.
 func (e *environment) session(ctx context.Context, t *testing.T, name string) (*rig.Session, error) {
 	t.Helper()
 	registration, err := examples.ControllerRegistration()
@@ -127,10 +129,17 @@ func (e *environment) session(ctx context.Context, t *testing.T, name string) (*
 		return nil, err
 	}
 	var shoot *cluster
-	select {
-	case shoot = <-e.free:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for a cluster: %w", context.Cause(ctx))
+	for shoot == nil {
+		select {
+		case shoot = <-e.free:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for a cluster: %w", context.Cause(ctx))
+		}
+		if name == selfHosted().Name() && shoot != e.seed {
+			e.free <- shoot
+			shoot = nil
+			time.Sleep(time.Second)
+		}
 	}
 	session := rig.NewSessionWithoutNodes(&gardenlet.Gardenlet{
 		Name: name, Seed: e.seedClientSet, Shoot: shoot.clientSet, ShootKubeconfig: shoot.kubeconfig,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -40,10 +41,20 @@ func configure(ctx context.Context, p *rig.Run, refer rig.References, caches ...
 		p.Fatalf("the Extension is %s, want Succeeded", state)
 	}
 	proveEndpoints(ctx, p, rig.Upstreams(caches)...)
+	awaitPods(ctx, p, len(caches))
+}
+
+// podsTimeout bounds how long the StatefulSet controller takes to create the pods.
+const podsTimeout = 30 * time.Second
+
+// awaitPods waits until the StatefulSet controller has created the pods of exactly this number of
+// caches.
+func awaitPods(ctx context.Context, p *rig.Run, caches int) {
+	p.Helper()
 	p.Await(ctx, "the caches have pods", podsTimeout, func(ctx context.Context) (bool, string, error) {
 		sets := &appsv1.StatefulSetList{}
 		err := p.Session.Shoot.List(ctx, sets, client.InNamespace(metav1.NamespaceSystem), client.HasLabels{v1alpha3.LabelUpstreamHost})
-		done := len(sets.Items) == len(caches)
+		done := len(sets.Items) == caches
 		for _, set := range sets.Items {
 			done = done && set.Status.ObservedGeneration == set.Generation && set.Status.Replicas == ptr.Deref(set.Spec.Replicas, 1)
 		}
@@ -51,29 +62,32 @@ func configure(ctx context.Context, p *rig.Run, refer rig.References, caches ...
 	})
 }
 
-// podsTimeout bounds how long the StatefulSet controller takes to create the pods.
-const podsTimeout = 30 * time.Second
-
 // proveEndpoints proves that the Extension's status contains the cluster IP of each of these
 // upstreams' Services, and no other endpoint.
 func proveEndpoints(ctx context.Context, p *rig.Run, hosts ...string) {
 	p.Helper()
-	endpoints, services := p.Endpoints(ctx), p.Services(ctx)
-	if len(endpoints) != len(hosts) || len(services) != len(hosts) {
-		p.Fatalf("%d endpoints and %d Services, want %d of each: %v", len(endpoints), len(services), len(hosts), endpoints)
+	if endpoints, want := p.Endpoints(ctx), wantedEndpoints(ctx, p, hosts...); !maps.Equal(endpoints, want) {
+		p.Fatalf("the endpoints are %v, want %v", endpoints, want)
 	}
+}
+
+// wantedEndpoints maps each of these upstreams to the URL of its Service. There must be no other
+// Service of a cache.
+func wantedEndpoints(ctx context.Context, p *rig.Run, hosts ...string) map[string]string {
+	p.Helper()
+	services := p.Services(ctx)
+	if len(services) != len(hosts) {
+		p.Fatalf("there are %d Services of caches, want %d", len(services), len(hosts))
+	}
+	endpoints := map[string]string{}
 	for _, host := range hosts {
 		scheme := "http"
 		if cache := cachetest.Cache(host); cache.HTTP == nil {
 			scheme = "https" // the default
 		}
-		if want := fmt.Sprintf("%s://%s:5000", scheme, services[host].Spec.ClusterIP); endpoints[host] != want {
-			p.Errorf("endpoint of %s is %s, want %s", host, endpoints[host], want)
-		}
+		endpoints[host] = fmt.Sprintf("%s://%s:5000", scheme, services[host].Spec.ClusterIP)
 	}
-	if p.Failed() {
-		p.FailNow()
-	}
+	return endpoints
 }
 
 // everything returns a description of what the extension has deployed for the shoot, and what its
