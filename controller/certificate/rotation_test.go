@@ -70,14 +70,14 @@ func TestOldCA(t *testing.T) {
 	}
 }
 
-// TestRenewal: a certificate is replaced when half of its validity remains.
+// TestRenewal: a certificate is replaced after a year, when half of its validity remains.
 func TestRenewal(t *testing.T) {
 	seed := fake.NewFakeClient()
 	_, issued := reconcile(t, seed, clock.RealClock{}, shoot("", time.Time{}))
 	for name, test := range map[string]struct {
 		after time.Duration
 		renew bool
-	}{"early": {serverValidity/2 - 24*time.Hour, false}, "late": {serverValidity/2 + 24*time.Hour, true}} {
+	}{"early": {364 * 24 * time.Hour, false}, "late": {366 * 24 * time.Hour, true}} {
 		_, later := reconcile(t, seed, clocktesting.NewFakeClock(time.Now().Add(test.after)), shoot("", time.Time{}))
 		if renewed := string(later.Certificate) != string(issued.Certificate); renewed != test.renew {
 			t.Errorf("%s: renewed %t", name, renewed)

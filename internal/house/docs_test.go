@@ -157,6 +157,48 @@ func undocumentedMetrics(t tree) []string {
 	return problems
 }
 
+// differences is the page that compares this extension with the original.
+const differences = "docs/differences.md"
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// unprovenRows finds tables of differences whose column for the original is not marked as read, and
+// rows that neither name a scenario or test that runs this extension nor are marked as read.
+func unprovenRows(t tree) []string {
+	var code strings.Builder
+	for _, f := range t.goFiles() {
+		if strings.HasSuffix(f.path, "_test.go") {
+			code.WriteString(f.text)
+		}
+	}
+	runs := func(name string) bool {
+		return strings.Contains(code.String(), "rig.New(\""+name+"\"") || strings.Contains(code.String(), "\nfunc "+name+"(t *testing.T)")
+	}
+	var problems []string
+	for line := range strings.Lines(t.text(differences)) {
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "| ---") {
+			continue
+		}
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		row, original, proof := cell(cells, 1), cell(cells, 2), cell(cells, len(cells)-2)
+		names := quoted.FindAllStringSubmatch(proof, -1)
+		switch {
+		case strings.HasPrefix(original, "original"): // the head of a table
+			if original != "original (read)" || proof != "run by" {
+				problems = append(problems, fmt.Sprintf("%s: columns %q and %q", differences, original, proof))
+			}
+		case len(names) == 0 && proof != "read":
+			problems = append(problems, fmt.Sprintf("%s: nothing runs row %q", differences, row))
+		}
+		for _, name := range names {
+			if !runs(name[1]) {
+				problems = append(problems, fmt.Sprintf("%s: unknown scenario or test %s in row %q", differences, name[1], row))
+			}
+		}
+	}
+	return problems
+}
+
 // exists reports whether the path is a file or a folder that contains files.
 func (t tree) exists(name string) bool {
 	return slices.ContainsFunc(t, func(f file) bool { return f.path == name || strings.HasPrefix(f.path, name+"/") })

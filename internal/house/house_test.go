@@ -34,6 +34,7 @@ func TestRulesFindViolations(t *testing.T) {
 	const doc = "// Package x says what lives here.\npackage x\n"
 	long := "package x\n" + strings.Repeat("// a line\n", maxLines-1)
 	wide := "// " + strings.Repeat("x", 200) + "\n"
+	const head = "| | original (read) | run by |\n| --- | --- | --- |\n"
 	tests := []struct {
 		rule, name string
 		files      plant
@@ -88,6 +89,11 @@ func TestRulesFindViolations(t *testing.T) {
 		{rule: "metrics", name: "gone", files: plant{metricsPage: "`registry_cache_extension_z`"}, want: "unknown metric registry_cache_extension_z"},
 		{rule: "index", name: "sound", files: plant{index: "[a](a.md)", "docs/a.md": "x"}},
 		{rule: "index", name: "not listed", files: plant{index: "[a](a.md)", "docs/a.md": "x", "docs/b.md": "y"}, want: "no link to b.md"},
+		{rule: "differences", name: "sound", files: plant{differences: head + "| a | b | `x-y`, `TestX` |\n| c | d | read |\n",
+			"e2e/x_test.go": "package e2e\n\nvar y = rig.New(\"x-y\")\n\nfunc TestX(t *testing.T) {}\n"}},
+		{rule: "differences", name: "no mark", files: plant{differences: "| | original | run by |\n"}, want: `columns "original" and "run by"`},
+		{rule: "differences", name: "no proof", files: plant{differences: head + "| a | b | c |\n"}, want: `nothing runs row "a"`},
+		{rule: "differences", name: "gone", files: plant{differences: head + "| a | b | `x-y` |\n"}, want: "unknown scenario or test x-y"},
 		{rule: "no leftovers", name: "machine path", files: plant{"Makefile": "cp /wor" + "k/main/x .\n"}, want: "Makefile:1"},
 	}
 	seen := map[string]bool{}

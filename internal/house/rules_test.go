@@ -32,6 +32,7 @@ var rules = []struct {
 	{"package maps", unnamedPackages},
 	{"metrics", undocumentedMetrics},
 	{"index", unlistedDocuments},
+	{"differences", unprovenRows},
 }
 
 // packageComments finds packages without a comment, or with several comments, which go/doc would
