@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/gardener/gardener/pkg/utils/secrets"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -104,4 +106,25 @@ func deployment(namespace, name string, pod corev1.PodSpec, annotations map[stri
 			Template:             corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: pod},
 		},
 	}
+}
+
+// ensureCertificate creates a Secret with a self-signed certificate for a Service of the Secret's
+// namespace, or reads the Secret if it exists.
+func ensureCertificate(ctx context.Context, c client.Client, secret *corev1.Secret, service string) error {
+	err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	if !apierrors.IsNotFound(err) {
+		return err // nil if it exists
+	}
+	server := &secrets.CertificateSecretConfig{
+		Name: service, CommonName: service, CertType: secrets.ServerCert, DNSNames: []string{service, service + "." + secret.Namespace + ".svc"},
+	}
+	certificate, err := server.GenerateCertificate()
+	if err != nil {
+		return fmt.Errorf("generate a serving certificate for %s: %w", service, err)
+	}
+	secret.Data = certificate.SecretData()
+	if err := c.Create(ctx, secret); err != nil {
+		return fmt.Errorf("create the serving certificate %s: %w", client.ObjectKeyFromObject(secret), err)
+	}
+	return nil
 }

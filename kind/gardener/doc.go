@@ -1,6 +1,7 @@
 // Package gardener installs the real parts of Gardener into the testbed's kind clusters: CRDs and
 // priority classes, gardener-resource-manager, gardener-node-agent, an operating system extension,
-// and the extension under test, which gardenlet's own ControllerInstallation reconciler installs.
+// the control plane of a garden, and the extension under test, which gardenlet's own
+// ControllerInstallation reconciler installs.
 //
 // Every installation is idempotent: a second call with the same input changes nothing.
 //

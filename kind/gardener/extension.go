@@ -1,10 +1,12 @@
 package gardener
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
@@ -26,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -36,7 +39,10 @@ import (
 
 // Extension describes an extension that gardenlet installs into the seed.
 type Extension struct {
-	Name string // of its ControllerInstallation; the extension runs in namespace extension-<Name>
+	Name string
+	// Installation is the name of its ControllerInstallation, by default Name. The extension runs in
+	// namespace extension-<Installation>.
+	Installation string
 	// Registration lists the resources that the extension handles. Its deploymentRefs are ignored.
 	Registration *gardencorev1beta1.ControllerRegistration
 	Chart        fs.FS          // the directory of its Helm chart
@@ -60,8 +66,8 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 		GardenClient:          NewGarden(garden...),
 		SeedClientSet:         seed,
 		Clock:                 clock.RealClock{},
-		Identity:              &gardencorev1beta1.Gardener{Name: "gardenlet", Version: Version},
-		GardenClusterIdentity: "testbed",
+		Identity:              Identity(),
+		GardenClusterIdentity: GardenIdentity,
 		GardenNamespace:       GardenNamespace,
 	}
 	if _, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: e.Name}}); err != nil {
@@ -70,7 +76,8 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 	return DeployNetworkPolicies(ctx, seed.Client(), GardenNamespace, e.Namespace())
 }
 
-func (e Extension) gardenObjects() ([]client.Object, error) {
+// deployment returns the ControllerDeployment with the chart and its values.
+func (e Extension) deployment() (*gardencorev1.ControllerDeployment, error) {
 	archive, err := helmchart.Archive(e.Chart, e.Name)
 	if err != nil {
 		return nil, err
@@ -79,13 +86,21 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("extension %s: encode the chart values: %w", e.Name, err)
 	}
+	return &gardencorev1.ControllerDeployment{
+		ObjectMeta: metav1.ObjectMeta{Name: e.Name},
+		Helm:       &gardencorev1.HelmControllerDeployment{RawChart: archive, Values: &apiextensionsv1.JSON{Raw: values}},
+	}, nil
+}
+
+func (e Extension) gardenObjects() ([]client.Object, error) {
+	deployment, err := e.deployment()
+	if err != nil {
+		return nil, err
+	}
 	return []client.Object{
 		NewSeed(),
 		e.Registration.DeepCopy(),
-		&gardencorev1.ControllerDeployment{
-			ObjectMeta: metav1.ObjectMeta{Name: e.Name},
-			Helm:       &gardencorev1.HelmControllerDeployment{RawChart: archive, Values: &apiextensionsv1.JSON{Raw: values}},
-		},
+		deployment,
 		&gardencorev1beta1.ControllerInstallation{
 			// In a garden, gardener-controller-manager copies the pod security annotation here.
 			ObjectMeta: metav1.ObjectMeta{Name: e.Name, Annotations: e.Registration.Annotations},
@@ -98,12 +113,63 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 	}, nil
 }
 
+// Offer creates or updates the extension's ControllerRegistration and ControllerDeployment in the
+// garden. gardener-controller-manager creates a ControllerInstallation when a Shoot needs the
+// extension. If there is one already, Offer waits up to a minute until it refers to the update.
+func (e Extension) Offer(ctx context.Context, garden client.Client) error {
+	deployment, err := e.deployment()
+	if err != nil {
+		return err
+	}
+	registration := e.Registration.DeepCopy()
+	registration.Spec.Deployment = &gardencorev1beta1.ControllerRegistrationDeployment{
+		DeploymentRefs: []gardencorev1beta1.DeploymentRef{{Name: deployment.Name}},
+	}
+	if err := apply(ctx, garden, deployment, registration); err != nil {
+		return fmt.Errorf("offer extension %s in the garden: %w", e.Name, err)
+	}
+	return Poll(ctx, time.Minute, "extension "+e.Name+" is not updated in the garden", func(ctx context.Context) error {
+		if err := garden.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
+			return err
+		}
+		installations := &gardencorev1beta1.ControllerInstallationList{}
+		if err := garden.List(ctx, installations); err != nil {
+			return err
+		}
+		for _, installation := range installations.Items {
+			if installation.Spec.RegistrationRef.Name != registration.Name || installation.DeletionTimestamp != nil {
+				continue
+			}
+			if ptr.Deref(installation.Spec.DeploymentRef, corev1.ObjectReference{}).ResourceVersion != deployment.ResourceVersion {
+				return fmt.Errorf("ControllerInstallation %s refers to the last ControllerDeployment", installation.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// Installed returns the extension with the Installation that a garden has generated, or nil if no
+// Shoot has needed the extension.
+func (e Extension) Installed(ctx context.Context, seed client.Client) (*Extension, error) {
+	namespaces := &corev1.NamespaceList{}
+	if err := seed.List(ctx, namespaces, client.MatchingLabels{v1beta1constants.LabelControllerRegistrationName: e.Registration.Name}); err != nil {
+		return nil, fmt.Errorf("list the namespaces of extension %s: %w", e.Name, err)
+	}
+	for _, namespace := range namespaces.Items {
+		if namespace.DeletionTimestamp == nil {
+			e.Installation = strings.TrimPrefix(namespace.Name, namespacePrefix)
+			return &e, nil
+		}
+	}
+	return nil, nil
+}
+
 // Wait waits until the extension's ManagedResource is healthy (up to a minute), its pods are ready
 // (two minutes for each Deployment), and each webhook configuration has a CA bundle (a minute).
 func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 	defer RequeueDeletions(ctx, seed, GardenNamespace)()
 	err := Poll(ctx, time.Minute, "not healthy", func(ctx context.Context) error {
-		return managedresources.WaitUntilHealthy(ctx, seed, GardenNamespace, e.Name)
+		return managedresources.WaitUntilHealthy(ctx, seed, GardenNamespace, e.installation())
 	})
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("wait for extension %s: %w", e.Name, err)
@@ -119,7 +185,7 @@ func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("managed resource %s/%s of extension %s: %w", GardenNamespace, e.Name, e.Name, err)
+		return fmt.Errorf("managed resource %s/%s of extension %s: %w", GardenNamespace, e.installation(), e.Name, err)
 	}
 	for _, name := range e.Webhooks {
 		registration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -131,7 +197,12 @@ func (e Extension) Wait(ctx context.Context, seed client.Client) error {
 }
 
 // Namespace returns the name of the namespace in the seed in which the extension runs.
-func (e Extension) Namespace() string { return "extension-" + e.Name }
+func (e Extension) Namespace() string { return namespacePrefix + e.installation() }
+
+// namespacePrefix is how gardenlet begins the name of an extension's namespace.
+const namespacePrefix = "extension-"
+
+func (e Extension) installation() string { return cmp.Or(e.Installation, e.Name) }
 
 // Objects returns what Deploy writes into an empty seed, in the order in which to apply it:
 // the extension's namespace, the Secret with the rendered chart, and the ManagedResource that

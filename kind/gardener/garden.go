@@ -77,6 +77,15 @@ func NewShootClient(config *rest.Config) (kubernetes.Interface, error) {
 	return newClientSet("shoot", config, kubernetes.ShootScheme)
 }
 
+// NewGardenClient is like NewSeedClient, but with gardener's scheme for gardens.
+func NewGardenClient(config *rest.Config) (client.Client, error) {
+	set, err := newClientSet("garden", config, kubernetes.GardenScheme)
+	if err != nil {
+		return nil, err
+	}
+	return set.Client(), nil
+}
+
 func newClientSet(cluster string, config *rest.Config, scheme *runtime.Scheme) (kubernetes.Interface, error) {
 	clientSet, err := kubernetes.NewWithConfig(kubernetes.WithRESTConfig(config),
 		kubernetes.WithClientOptions(client.Options{Scheme: scheme}), kubernetes.WithDisabledCachedClient())

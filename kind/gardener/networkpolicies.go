@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -21,20 +22,30 @@ import (
 //
 // The testbed's pod network does not enforce them; scenarios evaluate them.
 func DeployNetworkPolicies(ctx context.Context, seed client.Client, namespaces ...string) error {
-	networks := NewSeed().Spec.Networks
-	reconciler := &networkpolicy.Reconciler{
-		RuntimeClient: seed, Resolver: hostnameresolver.NewNoOpProvider(),
-		RuntimeNetworks: networkpolicy.RuntimeNetworkConfig{
-			IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
-			Pods:       []string{networks.Pods}, Services: []string{networks.Services},
-		},
-	}
+	reconciler := networkPolicies(seed)
 	for _, namespace := range namespaces {
 		if _, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: namespace}}); err != nil {
 			return fmt.Errorf("deploy the network policies of namespace %s: %w", namespace, err)
 		}
 	}
 	return nil
+}
+
+// AddNetworkPolicies adds the controller that deploys these NetworkPolicies into each new
+// namespace.
+func AddNetworkPolicies(mgr manager.Manager) error {
+	return networkPolicies(mgr.GetClient()).AddToManager(mgr, mgr)
+}
+
+func networkPolicies(seed client.Client) *networkpolicy.Reconciler {
+	networks := NewSeed().Spec.Networks
+	return &networkpolicy.Reconciler{
+		RuntimeClient: seed, Resolver: hostnameresolver.NewNoOpProvider(),
+		RuntimeNetworks: networkpolicy.RuntimeNetworkConfig{
+			IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
+			Pods:       []string{networks.Pods}, Services: []string{networks.Services},
+		},
+	}
 }
 
 // networkPolicyController returns the configuration that gardenlet gives to the resource manager of

@@ -41,6 +41,19 @@ func InstallCRDs(ctx context.Context, seed client.Client) error {
 	return nil
 }
 
+// InstallShootCRDs installs the CRDs of the vertical pod autoscaler in the shoot, which a Shoot in
+// a garden enables by default. Nothing reconciles the resources.
+func InstallShootCRDs(ctx context.Context, shoot client.Client) error {
+	autoscaler, err := vpa.NewCRD(shoot, nil)
+	if err != nil {
+		return fmt.Errorf("read the CRDs of the Gardener module: %w", err)
+	}
+	if err := component.OpWait(autoscaler).Deploy(ctx); err != nil {
+		return fmt.Errorf("install the CRDs in the shoot: %w", err)
+	}
+	return nil
+}
+
 // InstallPriorityClasses creates the priority classes of gardener's pkg/component/shoot/system in
 // the shoot. System pods of extensions may use them.
 func InstallPriorityClasses(ctx context.Context, shoot client.Client) error {

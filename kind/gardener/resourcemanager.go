@@ -9,11 +9,9 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils"
-	"github.com/gardener/gardener/pkg/utils/secrets"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	componentbaseconfigv1alpha1 "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/utils/ptr"
@@ -56,7 +54,9 @@ func SeedResourceManager(image string) ResourceManager {
 // Deploy creates or updates everything that the resource manager needs. The namespace must exist.
 // The serving certificate is generated once and then kept.
 func (r ResourceManager) Deploy(ctx context.Context, seed client.Client) error {
-	if err := r.ensureCertificate(ctx, seed); err != nil {
+	// No webhook is registered, but gardener-resource-manager always starts the webhook server, and
+	// exits if the certificate is missing.
+	if err := ensureCertificate(ctx, seed, r.certificate(), resourceManagerName); err != nil {
 		return err
 	}
 	objects, err := r.objects()
@@ -97,29 +97,6 @@ func (r ResourceManager) Destroy(ctx context.Context, seed client.Client) error 
 		if err := seed.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("destroy %s: delete %s: %w", resourceManagerName, client.ObjectKeyFromObject(object), err)
 		}
-	}
-	return nil
-}
-
-// ensureCertificate creates the certificate of the webhook server. No webhook is registered, but
-// gardener-resource-manager always starts the server, and it exits if the certificate is missing.
-// The certificate is self-signed, because no client connects.
-func (r ResourceManager) ensureCertificate(ctx context.Context, seed client.Client) error {
-	secret := r.certificate()
-	if err := seed.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}); !apierrors.IsNotFound(err) {
-		return err // nil if it exists
-	}
-	server := &secrets.CertificateSecretConfig{
-		Name: resourceManagerName, CommonName: resourceManagerName, CertType: secrets.ServerCert,
-		DNSNames: []string{resourceManagerName, resourceManagerName + "." + r.Namespace + ".svc"},
-	}
-	certificate, err := server.GenerateCertificate()
-	if err != nil {
-		return fmt.Errorf("generate a serving certificate for %s: %w", resourceManagerName, err)
-	}
-	secret.Data = certificate.SecretData()
-	if err := seed.Create(ctx, secret); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("create the serving certificate %s: %w", client.ObjectKeyFromObject(secret), err)
 	}
 	return nil
 }

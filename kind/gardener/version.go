@@ -6,13 +6,16 @@ const Version = "v1.150.0"
 
 // Main packages that are built for the testbed.
 const (
-	ResourceManagerPackage = "github.com/gardener/gardener/cmd/gardener-resource-manager"
-	NodeAgentPackage       = "github.com/gardener/gardener/cmd/gardener-node-agent"
+	// CommandPackages is the folder with the main packages of Gardener's components.
+	CommandPackages        = "github.com/gardener/gardener/cmd/"
+	ResourceManagerPackage = CommandPackages + "gardener-resource-manager"
+	NodeAgentPackage       = CommandPackages + "gardener-node-agent"
 	OSExtensionPackage     = "github.com/gardener-extensions/registry-cache/kind/osextension/gardener-extension-os-kind"
 )
 
-// Ldflags are the linker flags for these binaries. They set the version, because
-// gardener-node-agent looks for a configuration file whose name contains its version.
+// Ldflags are the linker flags for these binaries and for gardenlet. They set the version:
+// gardener-node-agent looks for a configuration file whose name contains its version, and gardenlet
+// repeats the failed operation of another version.
 const Ldflags = "-X k8s.io/component-base/version.gitVersion=" + Version
 
 // Names of installed objects.
