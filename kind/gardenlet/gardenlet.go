@@ -12,6 +12,7 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/flow"
+	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -66,16 +67,14 @@ func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, p p
 // runOnce runs the flow once, with gardenlet's bookkeeping: the Cluster resource shows the
 // operation before, during and after the flow.
 func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
-	o, err := g.prepare(ctx, shoot, p)
+	o, err := g.prepareFor(ctx, shoot, p)
 	if err != nil {
 		return fmt.Errorf("prepare the operation on shoot %s: %w", client.ObjectKeyFromObject(shoot), err)
 	}
 	if err := o.sync(ctx, o.Shoot.GetInfo()); err != nil {
 		return err
 	}
-	stop := gardener.RequeueDeletions(ctx, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace)
-	flowErr := p.newGraph(o.tasks()).Compile().Run(ctx, flow.Opts{Log: o.Logger})
-	stop()
+	flowErr := o.run(ctx, p, flow.Opts{Log: o.Logger})
 	if ctx.Err() != nil {
 		return errors.Join(flowErr, context.Cause(ctx))
 	}
@@ -83,6 +82,24 @@ func (g *Gardenlet) runOnce(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 		return errors.Join(flowErr, err)
 	}
 	return flowErr
+}
+
+// prepareFor completes the Shoot and prepares its operation, with the landscape of a testbed
+// without a garden.
+func (g *Gardenlet) prepareFor(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*shootOperation, error) {
+	shoot, err := g.complete(ctx, shoot, p)
+	if err != nil {
+		return nil, err
+	}
+	return g.prepare(ctx, shoot, landscape{
+		seed: gardener.NewSeed(), cloudProfile: cloudProfile(), internalDomain: &gardenerutils.Domain{Domain: "internal.test"},
+	})
+}
+
+// run runs the flow of p.
+func (o *shootOperation) run(ctx context.Context, p process, options flow.Opts) error {
+	defer gardener.RequeueDeletions(ctx, o.SeedClientSet.Client(), o.Shoot.ControlPlaneNamespace)()
+	return p.newGraph(o.tasks()).Compile().Run(ctx, options)
 }
 
 // willNotRetry reports whether gardenlet gives up after this error of a flow.

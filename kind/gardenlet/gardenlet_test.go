@@ -73,7 +73,7 @@ func prepared(t *testing.T, g *Gardenlet, shoot *gardencorev1beta1.Shoot) *shoot
 
 func preparedFor(t *testing.T, g *Gardenlet, shoot *gardencorev1beta1.Shoot, p process) *shootOperation {
 	t.Helper()
-	o, err := g.prepare(t.Context(), shoot, p)
+	o, err := g.prepareFor(t.Context(), shoot, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gardener/gardener/imagevector"
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	nodeagentconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/nodeagent/v1alpha1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
@@ -13,9 +14,9 @@ import (
 	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components"
 	"github.com/gardener/gardener/pkg/gardenlet/operation"
 	"github.com/gardener/gardener/pkg/gardenlet/operation/botanist"
+	"github.com/gardener/gardener/pkg/gardenlet/operation/garden"
 	seedpkg "github.com/gardener/gardener/pkg/gardenlet/operation/seed"
 	shootpkg "github.com/gardener/gardener/pkg/gardenlet/operation/shoot"
-	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
 	imagevectorutils "github.com/gardener/gardener/pkg/utils/imagevector"
 	secretsutils "github.com/gardener/gardener/pkg/utils/secrets"
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
@@ -39,26 +40,25 @@ type shootOperation struct {
 	namespaceTerminating bool // the shoot's namespace is being deleted
 }
 
-// prepare corresponds to gardenlet's prepareOperation: it completes the shoot and builds the
-// Botanist with the components that the flows use.
-func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*shootOperation, error) {
+// prepare corresponds to gardenlet's initializeOperation: it builds the Botanist with the
+// components that the flows use. The shoot has all defaults. An error about its name has a code
+// that gardenlet does not retry.
+func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot, landscape landscape) (*shootOperation, error) {
 	if shoot.Name != g.Name {
-		return nil, fmt.Errorf("this gardenlet drives only shoot %s", g.Name)
+		err := fmt.Errorf("the testbed drives only shoot %s: use this name", g.Name)
+		return nil, v1beta1helper.NewErrorWithCodes(err, gardencorev1beta1.ErrorConfigurationProblem)
 	}
-	shoot, err := g.complete(ctx, shoot, p)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := seedpkg.NewBuilder().WithSeedObject(gardener.NewSeed()).Build(ctx)
+	seed, err := seedpkg.NewBuilder().WithSeedObject(landscape.seed).Build(ctx)
 	if err != nil {
 		return nil, err
 	}
 	shootInfo, err := shootpkg.NewBuilder().
 		WithShootObject(shoot).
-		WithCloudProfileObject(cloudProfile()).
+		WithCloudProfileObject(landscape.cloudProfile).
 		WithSeedObject(seed.GetInfo()).
 		WithProjectName(project).
-		WithInternalDomain(&gardenerutils.Domain{Domain: "internal.test"}).
+		WithInternalDomain(landscape.internalDomain).
+		WithDefaultDomains(landscape.defaultDomains).
 		WithoutShootCredentials().
 		Build(ctx, g.Seed, g.Garden)
 	if err != nil {
@@ -70,7 +70,7 @@ func (g *Gardenlet) prepare(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 		Botanist: &botanist.Botanist{Operation: &operation.Operation{
 			Clock: clock.RealClock{}, Logger: g.Log,
 			GardenClient: g.Garden, SeedClientSet: g.Seed, ShootClientSet: g.Shoot,
-			Seed: seed, Shoot: shootInfo,
+			Garden: &garden.Garden{InternalDomain: landscape.internalDomain}, Seed: seed, Shoot: shootInfo,
 		}},
 		resourceManager: gardener.ResourceManager{
 			Namespace: shootInfo.ControlPlaneNamespace, Image: g.ResourceManagerImage, TargetKubeconfig: g.ShootKubeconfig,
@@ -142,8 +142,9 @@ func primaryIPFamily(shoot *gardencorev1beta1.Shoot) gardencorev1beta1.IPFamily 
 	return gardencorev1beta1.IPFamilyIPv4
 }
 
-// caSecrets returns a secrets manager with the CA bundles of the shoot's API server and kubelets.
-// The manager is Gardener's fake on an in-memory client: kind owns the shoot's certificates.
+// caSecrets returns a secrets manager with the CA bundles of the shoot's API server and kubelets,
+// and an empty SSH key pair. The manager is Gardener's fake on an in-memory client: kind owns the
+// shoot's certificates.
 func caSecrets(namespace string, shoot *rest.Config) secretsmanager.Interface {
 	ca := func(name string) *corev1.Secret {
 		return &corev1.Secret{
@@ -151,6 +152,9 @@ func caSecrets(namespace string, shoot *rest.Config) secretsmanager.Interface {
 			Data:       map[string][]byte{secretsutils.DataKeyCertificateBundle: shoot.CAData},
 		}
 	}
-	secrets := fake.NewClientBuilder().WithObjects(ca(v1beta1constants.SecretNameCACluster), ca(v1beta1constants.SecretNameCAKubelet))
+	// In a landscape, this key is for SSH access to machines. The testbed's machines run no SSH
+	// server.
+	sshKey := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1beta1constants.SecretNameSSHKeyPair}}
+	secrets := fake.NewClientBuilder().WithObjects(ca(v1beta1constants.SecretNameCACluster), ca(v1beta1constants.SecretNameCAKubelet), sshKey)
 	return fakesecretsmanager.New(secrets.Build(), namespace)
 }

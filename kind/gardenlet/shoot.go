@@ -26,6 +26,7 @@ const (
 
 	project, region            = "local", "local"
 	cloudProfileName, provider = "kind", "kind"
+	credentialsBinding         = "local"
 )
 
 // Networks of kind's clusters. A Shoot has the networks of its first IP family.
@@ -61,9 +62,11 @@ func NewShoot(name string, extensions ...gardencorev1beta1.Extension) *gardencor
 		Spec: gardencorev1beta1.ShootSpec{
 			CloudProfile: &gardencorev1beta1.CloudProfileReference{Kind: "CloudProfile", Name: cloudProfileName},
 			Region:       region,
-			SeedName:     ptr.To(gardener.SeedName),
-			Purpose:      ptr.To(gardencorev1beta1.ShootPurposeEvaluation),
-			Extensions:   extensions,
+			// Machines need no credentials, but a garden demands some.
+			CredentialsBindingName: ptr.To(credentialsBinding),
+			SeedName:               ptr.To(gardener.SeedName),
+			Purpose:                ptr.To(gardencorev1beta1.ShootPurposeEvaluation),
+			Extensions:             extensions,
 			Networking: &gardencorev1beta1.Networking{
 				Type: ptr.To("kind"), Pods: ptr.To(podNetwork), Services: ptr.To(serviceNetwork),
 				IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},

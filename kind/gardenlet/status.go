@@ -8,7 +8,6 @@ import (
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"github.com/gardener/gardener/pkg/extensions"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -97,25 +96,33 @@ func begin(shoot *gardencorev1beta1.Shoot, p process) {
 		LastUpdateTime: *now(),
 	}
 	if p.rotation != "" {
-		startRotation(shoot, p.rotation)
+		beginRotation(shoot, caCredential, p.rotation)
 	}
+}
+
+// succeed changes the status as gardenlet does after a successful flow.
+func succeed(shoot *gardencorev1beta1.Shoot) {
+	last := shoot.Status.LastOperation
+	last.State, last.Progress, last.LastUpdateTime = gardencorev1beta1.LastOperationStateSucceeded, 100, *now()
+	last.Description = "Shoot cluster has been successfully reconciled."
+	if last.Type == gardencorev1beta1.LastOperationTypeDelete {
+		last.Description = "Shoot cluster has been successfully deleted."
+	}
+	shoot.Status.IsHibernated = v1beta1helper.HibernationIsEnabled(shoot) && last.Type != gardencorev1beta1.LastOperationTypeDelete
+	finishRotations(shoot)
 }
 
 func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
 	shoot := o.Shoot.GetInfo().DeepCopy()
 	last := shoot.Status.LastOperation
-	last.LastUpdateTime = *now()
 	if flowErr != nil {
-		last.State, last.Progress, last.Description = gardencorev1beta1.LastOperationStateError, 50, flowErr.Error()
+		last.State, last.Progress, last.Description, last.LastUpdateTime = gardencorev1beta1.LastOperationStateError, 50, flowErr.Error(), *now()
 		return o.sync(ctx, shoot)
 	}
 	if last.Type == gardencorev1beta1.LastOperationTypeDelete || last.Type == gardencorev1beta1.LastOperationTypeMigrate {
 		return nil
 	}
-	last.State, last.Progress = gardencorev1beta1.LastOperationStateSucceeded, 100
-	last.Description = "Shoot cluster has been successfully reconciled."
-	shoot.Status.IsHibernated = o.Shoot.HibernationEnabled
-	finishRotation(shoot)
+	succeed(shoot)
 	if err := o.sync(ctx, shoot); err != nil {
 		return err
 	}
@@ -128,43 +135,5 @@ func (o *shootOperation) finish(ctx context.Context, flowErr error) error {
 // sync writes the Cluster resource with the shoot, as gardenlet does.
 func (o *shootOperation) sync(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	o.Shoot.SetInfo(shoot)
-	namespace := o.Shoot.ControlPlaneNamespace
-	err := extensions.SyncClusterResourceToSeed(ctx, o.SeedClientSet.Client(), namespace, shoot, o.Shoot.CloudProfile, o.Seed.GetInfo())
-	if err != nil {
-		return fmt.Errorf("sync cluster %s to the seed: %w", namespace, err)
-	}
-	return nil
-}
-
-// startRotation starts a phase as gardenlet does for the operations rotate-ca-start and
-// rotate-ca-complete. It changes nothing if an earlier flow has started the phase and failed.
-func startRotation(shoot *gardencorev1beta1.Shoot, phase gardencorev1beta1.CredentialsRotationPhase) {
-	if v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials) == phase {
-		return
-	}
-	v1beta1helper.MutateShootCARotation(shoot, func(rotation *gardencorev1beta1.CARotation) {
-		rotation.Phase = phase
-		if phase == gardencorev1beta1.RotationCompleting {
-			rotation.LastCompletionTriggeredTime = now()
-			return
-		}
-		rotation.LastInitiationTime = now()
-		rotation.LastInitiationFinishedTime, rotation.LastCompletionTriggeredTime = nil, nil
-	})
-}
-
-// finishRotation ends the current phase as gardenlet does after a successful flow.
-func finishRotation(shoot *gardencorev1beta1.Shoot) {
-	phase := v1beta1helper.GetShootCARotationPhase(shoot.Status.Credentials)
-	if phase != gardencorev1beta1.RotationPreparing && phase != gardencorev1beta1.RotationCompleting {
-		return
-	}
-	v1beta1helper.MutateShootCARotation(shoot, func(rotation *gardencorev1beta1.CARotation) {
-		if phase == gardencorev1beta1.RotationPreparing {
-			rotation.Phase, rotation.LastInitiationFinishedTime = gardencorev1beta1.RotationPrepared, now()
-			return
-		}
-		rotation.Phase, rotation.LastCompletionTime = gardencorev1beta1.RotationCompleted, now()
-		rotation.LastInitiationFinishedTime, rotation.LastCompletionTriggeredTime = nil, nil
-	})
+	return o.gardenlet.syncCluster(ctx, shoot, landscape{seed: o.Seed.GetInfo(), cloudProfile: o.Shoot.CloudProfile})
 }

@@ -7,9 +7,11 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"github.com/gardener/gardener/pkg/controllerutils"
 	"github.com/gardener/gardener/pkg/utils/flow"
 	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
 	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,12 +35,29 @@ func (w workers) secretName() string {
 
 func (w workers) pool() gardencorev1beta1.Worker { return w.Shoot.GetInfo().Spec.Provider.Workers[0] }
 
+// declare writes the MachineDeployment of the pool, in which the care controller reads how many
+// machines there should be.
+func (w workers) declare(ctx context.Context) error {
+	deployment := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.Shoot.ControlPlaneNamespace, Name: w.pool().Name}}
+	_, err := controllerutils.GetAndCreateOrMergePatch(ctx, w.SeedClientSet.Client(), deployment, func() error {
+		deployment.Spec.Replicas = int32(len(w.gardenlet.Machines))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("declare the machines: %w", err)
+	}
+	return nil
+}
+
 // deploy starts the machines that do not run, labels their nodes as members of the pool, and
 // installs gardener-node-agent. On a real machine, kubelet configuration and user data do this.
 func (w workers) deploy(ctx context.Context) error {
 	agent := gardener.NodeAgent{
 		Binary: w.gardenlet.NodeAgentBinary, Kubeconfig: w.gardenlet.ShootKubeconfig, SecretName: w.secretName(),
 		KubernetesVersion: w.Shoot.GetInfo().Spec.Kubernetes.Version,
+	}
+	if err := w.declare(ctx); err != nil {
+		return err
 	}
 	return w.forEach(ctx, func(ctx context.Context, machine Machine) error {
 		err := w.ShootClientSet.Client().Get(ctx, client.ObjectKey{Name: machine.Name()}, &corev1.Node{})
