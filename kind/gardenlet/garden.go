@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/controllerutils"
 	"github.com/gardener/gardener/pkg/extensions"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,20 +17,18 @@ import (
 )
 
 // StoreSecret creates or replaces a user's Secret in the shoot's project namespace of the garden.
-// The stored Secret has the name, labels, annotations, type, immutability and data of wanted.
-// WithSecret makes a shoot refer to it; the next flow copies it to the seed.
+// The stored Secret has the name, labels, annotations, type, immutability and data of wanted. A
+// real garden does not replace the data of an immutable Secret. WithSecret makes a shoot refer to
+// the Secret; the next flow copies it to the seed.
 func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) error {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: ProjectNamespace, Name: wanted.Name, Labels: wanted.Labels, Annotations: wanted.Annotations,
-		},
-		Type: wanted.Type, Immutable: wanted.Immutable, Data: wanted.Data,
-	}
-	if err := g.RemoveSecret(ctx, secret.Name); err != nil {
-		return err
-	}
-	if err := g.Garden.Create(ctx, secret); err != nil {
-		return fmt.Errorf("create secret %s in the garden: %w", client.ObjectKeyFromObject(secret), err)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: wanted.Name}}
+	_, err := controllerutils.GetAndCreateOrMergePatch(ctx, g.Garden, secret, func() error {
+		secret.Labels, secret.Annotations = wanted.Labels, wanted.Annotations
+		secret.Type, secret.Immutable, secret.Data = wanted.Type, wanted.Immutable, wanted.Data
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store secret %s in the garden: %w", client.ObjectKeyFromObject(secret), err)
 	}
 	return nil
 }
@@ -87,9 +86,13 @@ const (
 )
 
 // Find returns the shoot as the last operation of any process left it, and its stage. They come
-// from the Cluster resource or, for a migrated shoot, from the garden. An absent shoot is returned
-// as nil.
+// from a real garden, or else from the Cluster resource or, for a migrated shoot, from the garden.
+// An absent shoot is returned as nil.
 func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
+	if g.Remote {
+		shoot, err := g.stored(ctx)
+		return shoot, StageOf(shoot), err
+	}
 	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
 	if err != nil || shoot != nil {
 		return shoot, StageOf(shoot), err
@@ -151,6 +154,9 @@ func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error)
 // removes the state of an earlier migration. If the garden outlives this process
 // (gardener.OpenGarden), another process can call Restore later.
 func (g *Gardenlet) StoreForMigration(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
+	if g.Remote {
+		return errNeedsSeed
+	}
 	if err := g.DeleteStored(ctx); err != nil {
 		return err
 	}

@@ -46,12 +46,18 @@ type Gardenlet struct {
 	// families in the Shoot.
 	IPFamilies []gardencorev1beta1.IPFamily
 	Log        logr.Logger // receives the logs of Gardener's components; the zero value discards them
+	// Remote means that Garden is a real garden, for which a process runs Manage. Each operation then
+	// only changes the Shoot in the garden, and waits until that process has reported its end.
+	Remote bool
 
 	pause time.Duration // replaces firstPause unless it is 0
 }
 
 // run runs the flow of p until it succeeds or must not be retried, but at most `attempts` times.
 func (g *Gardenlet) run(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) error {
+	if g.Remote {
+		return g.request(ctx, shoot, p)
+	}
 	backoff := wait.Backoff{Duration: cmp.Or(g.pause, firstPause), Factor: 2, Steps: attempts}
 	var flowErr error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
@@ -181,6 +187,8 @@ func (g *Gardenlet) Delete(ctx context.Context, shoot *gardencorev1beta1.Shoot) 
 // confirmation.gardener.cloud/force-deletion, and returns when the shoot's namespace is gone. The
 // objects and machines in the shoot remain, and the next Reconcile adopts them. ForceDelete retries
 // and fails as Reconcile does.
+//
+// A Remote gardenlet does not force-delete.
 func (g *Gardenlet) ForceDelete(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	shoot = markDeleted(shoot)
 	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, v1beta1constants.AnnotationConfirmationForceDeletion, "true")
