@@ -132,9 +132,11 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 	return nil
 }
 
-// AttachGardenlet calls AttachRunning and sets Gardenlet, whose Garden comes from the state folder.
-// It builds the binaries that gardenlet deploys for a Shoot, and loads the image of
-// gardener-resource-manager onto the seed's node. The caller must hold the testbed's lock.
+// AttachGardenlet calls AttachRunning and sets Gardenlet. The caller must hold the testbed's lock.
+//
+// With a garden, the Gardenlet is remote. Otherwise its Garden comes from the state folder, and
+// AttachGardenlet builds the binaries that gardenlet deploys for a Shoot, and loads the image of
+// gardener-resource-manager onto the seed's node.
 func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := t.AttachRunning(ctx); err != nil {
 		return err
@@ -145,28 +147,91 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if t.Log, err = t.State.OpenLog(); err != nil {
 		return err
 	}
-	needed := slices.DeleteFunc(t.Binaries(), func(b image.Binary) bool {
-		return b.Name != ImageResourceManager && b.Name != ImageNodeAgent
-	})
-	if err := t.BuildImages(ctx, needed...); err != nil {
-		return err
-	}
-	if err := image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(ImageResourceManager)); err != nil {
-		return err
+	if !t.Config.Garden {
+		if err := t.buildForShoot(ctx); err != nil {
+			return err
+		}
 	}
 	registration, err := t.Extension.Registration()
 	if err != nil {
 		return err
 	}
-	if t.Gardenlet, err = t.NewGardenlet(registration); err != nil {
+	if t.Gardenlet, err = t.NewGardenlet(registration); err != nil || t.Config.Garden {
 		return err
 	}
 	t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration)
 	return err
 }
 
-// NewGardenlet returns a gardenlet for Seed and Shoot. Its garden contains only the registration.
+// buildForShoot builds the binaries that gardenlet deploys for a Shoot, and loads the image of
+// gardener-resource-manager onto the seed's node.
+func (t *Testbed) buildForShoot(ctx context.Context) error {
+	needed := slices.DeleteFunc(t.Binaries(), func(b image.Binary) bool {
+		return b.Name != ImageResourceManager && b.Name != ImageNodeAgent
+	})
+	if err := t.BuildImages(ctx, needed...); err != nil {
+		return err
+	}
+	return image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(ImageResourceManager))
+}
+
+// ManageGarden runs the permanent gardenlet of a testbed with a garden (gardenlet.Manage) until ctx
+// ends. bringup.Up starts one process for it, which bringup.Down and the next Up end.
+func (t *Testbed) ManageGarden(ctx context.Context) (err error) {
+	if err := t.CheckRole(RoleGarden); err != nil {
+		return err
+	}
+	if err := t.AttachRunning(ctx); err != nil {
+		return err
+	}
+	if t.Log, err = t.State.OpenLog(); err != nil {
+		return err
+	}
+	if err := t.buildForShoot(ctx); err != nil {
+		return err
+	}
+	manager, err := t.localGardenlet()
+	if err != nil {
+		return err
+	}
+	return manager.Manage(ctx)
+}
+
+// NewGardenlet returns a gardenlet for Seed and Shoot. With a garden, it is remote. Otherwise its
+// garden is in memory and contains only the registration.
 func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
+	if !t.Config.Garden {
+		local, err := t.localGardenlet()
+		if err == nil {
+			local.Garden = gardener.NewGarden(registration)
+		}
+		return local, err
+	}
+	remote, err := t.connectGardenlet()
+	if err != nil {
+		return nil, err
+	}
+	remote.Remote = true
+	remote.Garden, err = gardener.NewGardenClient(t.Seed.RESTConfig())
+	return remote, err
+}
+
+// localGardenlet returns a gardenlet that can run flows, without a garden.
+func (t *Testbed) localGardenlet() (*gardenlet.Gardenlet, error) {
+	binary, err := os.ReadFile(t.Images[ImageNodeAgent].Executable)
+	if err != nil {
+		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
+	}
+	local, err := t.connectGardenlet()
+	if err != nil {
+		return nil, err
+	}
+	local.NodeAgentBinary, local.ResourceManagerImage = gardener.NewBinary(binary), t.Images[ImageResourceManager].Ref
+	return local, nil
+}
+
+// connectGardenlet returns a gardenlet without a garden and programs.
+func (t *Testbed) connectGardenlet() (*gardenlet.Gardenlet, error) {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("connect to the seed: %w", err)
@@ -175,21 +240,12 @@ func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistr
 	if err != nil {
 		return nil, fmt.Errorf("connect to the shoot: %w", err)
 	}
-	binary, err := os.ReadFile(t.Images[ImageNodeAgent].Executable)
-	if err != nil {
-		return nil, fmt.Errorf("read gardener-node-agent: %w", err)
-	}
 	var machines []gardenlet.Machine
 	for _, node := range t.Shoot.Workers() {
 		machines = append(machines, node)
 	}
 	return &gardenlet.Gardenlet{
-		Name: gardenlet.DefaultShoot, Garden: gardener.NewGarden(registration), Seed: seed, Shoot: shoot,
-		ShootKubeconfig:      t.Shoot.InternalKubeconfig(),
-		ResourceManagerImage: t.Images[ImageResourceManager].Ref,
-		NodeAgentBinary:      gardener.NewBinary(binary),
-		Machines:             machines,
-		IPFamilies:           t.ipFamilies(),
-		Log:                  t.Log,
+		Name: gardenlet.DefaultShoot, Seed: seed, Shoot: shoot, ShootKubeconfig: t.Shoot.InternalKubeconfig(),
+		Machines: machines, IPFamilies: t.ipFamilies(), Log: t.Log,
 	}, nil
 }

@@ -24,6 +24,12 @@ func (t *Testbed) Binaries() []image.Binary {
 	for _, built := range t.Extension.Images {
 		all = append(all, built.Binary)
 	}
+	if t.Config.Garden {
+		for _, name := range gardener.ControlPlanePrograms {
+			all = append(all, image.Binary{Name: name, Package: gardener.CommandPackages + name, Ldflags: gardener.Ldflags})
+		}
+		all = append(all, image.Binary{Name: ProgramTestbed, Package: ModulePath + "/cmd/testbed", Ldflags: gardener.Ldflags})
+	}
 	return append(all, []image.Binary{
 		{Name: ImageOSExtension, Package: gardener.OSExtensionPackage},
 		{Name: ImageResourceManager, Package: gardener.ResourceManagerPackage, Ldflags: gardener.Ldflags},
@@ -81,3 +87,6 @@ const (
 	ImageNodeAgent       = "gardener-node-agent"
 	ImageNodeExecAgent   = "nodeexec-agent"
 )
+
+// ProgramTestbed is the name of the program testbed, which is built for its command gardenlet.
+const ProgramTestbed = "testbed"

@@ -18,12 +18,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// configure sets Config to requested, else to the last Up's configuration, else to the default. It
-// sets nodeImage in Config, and sets Extension if Config describes one. If Config selects a version
-// of Kubernetes, the process no longer checks whether Gardener supports it.
-func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) {
-	t.Config = requested
-	if requested == nil {
+// configure sets Config to the configuration in the options, else to the last Up's configuration,
+// else to the default. It sets NodeImage and Garden in Config, and sets Extension if Config
+// describes one. If Config selects a version of Kubernetes, the process no longer checks whether
+// Gardener supports it.
+func (t *Testbed) configure(options Options) {
+	t.Config = options.Configuration
+	if t.Config == nil {
 		t.Config, t.unreadable = configuration.Load(t.State.Configuration())
 		if errors.Is(t.unreadable, fs.ErrNotExist) {
 			t.unreadable = nil
@@ -35,8 +36,16 @@ func (t *Testbed) configure(requested *configuration.Testbed, nodeImage string) 
 	if t.Config.Extension != nil {
 		t.Extension = describedBy(t.Config.Extension)
 	}
-	if nodeImage != "" && nodeImage != t.Config.NodeImage {
-		t.Config = t.Config.WithNodeImage(nodeImage)
+	if options.NodeImage != "" && options.NodeImage != t.Config.NodeImage {
+		t.Config = t.Config.WithNodeImage(options.NodeImage)
+	}
+	if options.Garden != nil && *options.Garden != t.Config.Garden {
+		changed := *t.Config
+		changed.Garden = *options.Garden
+		t.Config = &changed
+		if err := configuration.Validate(&changed).ToAggregate(); err != nil {
+			t.unreadable = errors.Join(t.unreadable, usageError(err.Error()))
+		}
 	}
 	if t.Config.Shoot.KubernetesVersion != "" { // perhaps one that Gardener's clients refuse
 		_ = os.Setenv(kubernetesversion.EnvExperimentalDisableKubernetesVersionCheck, "true")
@@ -89,7 +98,8 @@ func (t *Testbed) StoreConfiguration() error {
 	return nil
 }
 
-// ConfigurationError returns why the configuration of the last Up cannot be read, or nil.
+// ConfigurationError returns why the configuration of the last Up cannot be read, or Options.Garden
+// does not fit it, or nil.
 func (t *Testbed) ConfigurationError() error {
 	if t.unreadable == nil {
 		return nil

@@ -16,11 +16,11 @@
 //   - certificate, cluster: the CA that nodes trust, private CAs, and a kind cluster.
 //   - upstream: the upstream registries, a proxy, and their access logs.
 //   - gardener, osextension: the parts of Gardener, and an operating system extension.
-//   - gardenlet: gardenlet's flows for one Shoot.
+//   - gardenlet: gardenlet's flows for one Shoot, and the permanent gardenlet of a garden.
 //
 // These are the packages of the operations:
 //
-//   - bringup: checks of the machine, Up, Down, and the installation of the extension.
+//   - bringup: checks of the machine, Up, Down, the garden, and the installation of the extension.
 //   - operate: changes to the Shoot that an operator makes, some of them from a file.
 //   - fault: applies and deletes faults.
 //   - develop: builds and rollouts from the sources, and programs on nodes.

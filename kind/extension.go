@@ -2,11 +2,13 @@ package kind
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
@@ -86,8 +88,33 @@ type Injection interface {
 	Clear(ctx context.Context) error
 }
 
-// Namespace returns the namespace of the seed in which the extension runs.
+// Namespace returns the namespace of the seed in which the extension runs without a garden.
 func (e Extension) Namespace() string { return gardener.Extension{Name: e.Name}.Namespace() }
+
+// InstalledExtension returns the extension as it is installed in the seed. In a testbed with a
+// garden, gardener-controller-manager has generated the name of its ControllerInstallation. It is
+// an error if the extension is not installed there.
+func (t *Testbed) InstalledExtension(ctx context.Context) (gardener.Extension, error) {
+	extension, err := t.Extension.Installation(nil, nil)
+	if err != nil || !t.Config.Garden {
+		return extension, err
+	}
+	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
+	if err != nil {
+		return extension, fmt.Errorf("connect to the seed: %w", err)
+	}
+	installed, err := extension.Installed(ctx, seed.Client())
+	if err == nil && installed == nil {
+		err = fmt.Errorf("extension %s is not installed: no Shoot in the garden needs it", extension.Name)
+	}
+	return ptr.Deref(installed, extension), err
+}
+
+// ExtensionNamespace returns the namespace of the InstalledExtension.
+func (t *Testbed) ExtensionNamespace(ctx context.Context) (string, error) {
+	installed, err := t.InstalledExtension(ctx)
+	return installed.Namespace(), err
+}
 
 // Installation returns what gardenlet installs into the seed.
 func (e Extension) Installation(chart fs.FS, values map[string]any) (gardener.Extension, error) {

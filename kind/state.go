@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -56,15 +58,40 @@ func (s State) OpenLog() (logr.Logger, error) {
 
 // Roles of the testbed's clusters, as users name them.
 const (
-	RoleSeed  = "seed"
-	RoleShoot = "shoot"
+	RoleSeed   = "seed"
+	RoleShoot  = "shoot"
+	RoleGarden = "garden" // Gardener's API, which the seed's API server serves
 )
 
-// Kubeconfig returns the path of a cluster's kubeconfig, or ErrDown if there is no such file.
+// Roles are the names that users may use.
+var Roles = []string{RoleSeed, RoleShoot, RoleGarden}
+
+// CheckRole returns a usage error if the testbed has no cluster with this role.
+func (t *Testbed) CheckRole(role string) error {
+	switch {
+	case !slices.Contains(Roles, role):
+		return usageError(fmt.Sprintf("cluster %q: want one of %s", role, strings.Join(Roles, ", ")))
+	case role == RoleGarden && !t.Config.Garden:
+		return usageError("this testbed has no garden: create one with `testbed up --garden`")
+	}
+	return nil
+}
+
+// usageError is a usage error (see internal/program).
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+func (usageError) UsageError()     {}
+
+// Kubeconfig returns the path of a cluster's kubeconfig. It returns the error of CheckRole, or
+// ErrDown if there is no such file.
 func (t *Testbed) Kubeconfig(role string) (string, error) {
-	path, found := map[string]string{RoleSeed: t.State.SeedKubeconfig(), RoleShoot: t.State.ShootKubeconfig()}[role]
-	if !found {
-		return "", fmt.Errorf("cluster %q: want %s or %s", role, RoleSeed, RoleShoot)
+	if err := t.CheckRole(role); err != nil {
+		return "", err
+	}
+	path := t.State.SeedKubeconfig()
+	if role == RoleShoot {
+		path = t.State.ShootKubeconfig()
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", ErrDown

@@ -40,6 +40,7 @@ type Options struct {
 	Root      string // the root of the repository; the default is the closest folder with its go.mod
 	Directory string // contains a state folder for each prefix; the default is DefaultDirectory below Root
 	NodeImage string // a stock kindest/node image instead of the configuration's or a built one
+	Garden    *bool  // replaces the field in the configuration unless it is nil
 	// Extension is what the testbed installs, unless the configuration describes another one.
 	Extension Extension
 	// Configuration is what Up applies. Its defaults must already be set. If it is nil, Up applies the
@@ -61,7 +62,7 @@ type Testbed struct {
 	Parts
 	lock
 
-	unreadable error // why the configuration of the last Up cannot be read
+	unreadable error // why Config cannot be used
 }
 
 // New returns the testbed that the options choose, whether it exists or not.
@@ -90,7 +91,7 @@ func New(options Options) (*Testbed, error) {
 		lock:     newLock(options.Locks, options.Prefix, options.Root),
 		Recorder: progress.New(options.Out),
 	}
-	t.configure(options.Configuration, options.NodeImage)
+	t.configure(options)
 	return t, nil
 }
 

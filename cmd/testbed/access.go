@@ -16,10 +16,10 @@ import (
 
 func newKubeconfigCommand(options *kind.Options) *cobra.Command {
 	return &cobra.Command{
-		Use:       "kubeconfig {seed|shoot}",
-		Short:     "Print the path of the kubeconfig of a cluster",
+		Use:       "kubeconfig {seed|shoot|garden}",
+		Short:     "Print the path of the kubeconfig of a cluster; the garden's is the seed's",
 		Example:   "  export KUBECONFIG=$(testbed kubeconfig seed)",
-		ValidArgs: []string{kind.RoleSeed, kind.RoleShoot},
+		ValidArgs: kind.Roles,
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, args []string) error {
 			path, err := testbed.Kubeconfig(args[0])
@@ -32,19 +32,20 @@ func newKubeconfigCommand(options *kind.Options) *cobra.Command {
 }
 
 func newKubectlCommand(options *kind.Options) *cobra.Command {
-	roles := []string{kind.RoleSeed, kind.RoleShoot}
 	return passThrough(&cobra.Command{
-		Use:   "kubectl {seed|shoot} [ARGUMENT...]",
+		Use:   "kubectl {seed|shoot|garden} [ARGUMENT...]",
 		Short: "Run kubectl in a cluster as administrator; input, output and exit code are passed through",
-		Long: `Run kubectl on a control plane node of the cluster, as administrator. Standard input, output, exit
+		Long: `Run kubectl on a control plane node of the cluster, as administrator. The garden (testbed up --garden)
+is an API of the seed; its default namespace is that of the project. Standard input, output, exit
 code and all arguments are passed through. File names in the arguments refer to the node. Pass a
 file of this machine through standard input: -f -.`,
 		Example: "  testbed kubectl shoot -n kube-system get pods -o wide\n" +
-			"  testbed kubectl seed apply -f - <object.yaml",
-		ValidArgs: roles,
+			"  testbed kubectl seed apply -f - <object.yaml\n" +
+			"  testbed kubectl garden get shoots",
+		ValidArgs: kind.Roles,
 		Args: program.Args(func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 || !slices.Contains(roles, args[0]) {
-				return errors.New("name a cluster, seed or shoot")
+			if len(args) == 0 || !slices.Contains(kind.Roles, args[0]) {
+				return errors.New("name a cluster: seed, shoot or garden")
 			}
 			return nil
 		}),

@@ -54,6 +54,18 @@ func TestNextNamesTheTestbed(t *testing.T) {
 	}
 }
 
+// TestNextInGarden: the command names the testbed, and its flags come before the cluster.
+func TestNextInGarden(t *testing.T) {
+	for prefix, want := range map[string]string{kind.DefaultPrefix: "kubectl garden get", "other": "kubectl --prefix other garden get"} {
+		if next := nextSteps(kindtest.New(t, kind.Options{Prefix: prefix, Garden: ptr.To(true)})); !strings.Contains(next, want) {
+			t.Errorf("want %q in:\n%s", want, next)
+		}
+		if next := nextSteps(kindtest.New(t, kind.Options{Prefix: prefix})); strings.Contains(next, "kubectl garden") || strings.Contains(next, " garden get") {
+			t.Errorf("without a garden:\n%s", next)
+		}
+	}
+}
+
 func TestWithoutDashes(t *testing.T) {
 	for _, tc := range []struct{ args, want []string }{
 		{[]string{"worker", "--", "ls", "-l"}, []string{"worker", "ls", "-l"}},

@@ -15,7 +15,7 @@ import (
 // withoutJSON lists the commands that print nothing, one line, YAML, or the output of another
 // program.
 var withoutJSON = []string{
-	"down", "exec", "extension render", "extension roll-out", "kubeconfig", "kubectl", "push", "reproduce",
+	"down", "exec", "extension render", "extension roll-out", "gardenlet", "kubeconfig", "kubectl", "push", "reproduce",
 	"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
 	"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
 }

@@ -41,7 +41,7 @@ func newCommand(std program.Streams) *cobra.Command {
 		{"Break", []*cobra.Command{newFaultCommand(options), newReproduceCommand(options)}},
 		{"Look", []*cobra.Command{newExportCommand(options)}},
 		{"Develop", []*cobra.Command{
-			newImageCommand(options), newExtensionCommand(options), newTestCommand(options),
+			newImageCommand(options), newExtensionCommand(options), newTestCommand(options), newGardenletCommand(options),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})

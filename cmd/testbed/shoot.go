@@ -10,6 +10,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
 	"github.com/gardener-extensions/registry-cache/kind"
+	"github.com/gardener-extensions/registry-cache/kind/bringup"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 )
@@ -21,7 +22,10 @@ func newShootCommand(options *kind.Options) *cobra.Command {
 		Long: `Create, change and delete the Shoot with gardenlet's flows. Each command locks the testbed and
 returns when the flow has succeeded. To continue after an interruption, run the same command again;
 to continue a rotation, run reconcile. Look at its objects with testbed kubectl seed -n
-shoot--local--local.`,
+shoot--local--local.
+
+With a garden, each command changes the Shoot in the garden, and waits until gardenlet has finished.
+After an interruption gardenlet continues.`,
 	}, newShootApplyCommand(options))
 	for _, operation := range operate.Operations() {
 		shoot.AddCommand(&cobra.Command{
@@ -34,6 +38,19 @@ shoot--local--local.`,
 		})
 	}
 	return shoot
+}
+
+// newGardenletCommand returns the command of the process that `testbed up` starts for a garden.
+func newGardenletCommand(options *kind.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:    bringup.GardenletCommand,
+		Short:  "Run gardenlet's controllers for a testbed with a garden, until it is interrupted",
+		Hidden: true,
+		Args:   program.Args(cobra.NoArgs),
+		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
+			return testbed.ManageGarden(cmd.Context())
+		}),
+	}
 }
 
 // standardInput is the file name that means standard input.

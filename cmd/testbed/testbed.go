@@ -19,8 +19,8 @@ import (
 
 func newUpCommand(options *kind.Options) *cobra.Command {
 	var (
-		name   string
-		dryRun bool
+		name           string
+		garden, dryRun bool
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -31,9 +31,12 @@ keeps the previous configuration; a new one has two workers, IPv4, and caches fo
 
 A running testbed is changed in place where possible. Other changes recreate the clusters, see
 docs/testbed-reference.md. --dry-run prints the configuration with its defaults.`,
-		Example: "  testbed up\n  testbed up -f examples/testbed/testbed.yaml --dry-run\n  testbed up --dry-run > testbed.yaml",
+		Example: "  testbed up\n  testbed up --garden\n  testbed up -f examples/testbed/testbed.yaml --dry-run\n  testbed up --dry-run > testbed.yaml",
 		Args:    program.Args(cobra.NoArgs),
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cmd.Flags().Changed("garden") {
+				options.Garden = &garden
+			}
 			options.Configuration, err = readConfiguration(name, cmd.InOrStdin())
 			return program.Usage(err)
 		},
@@ -53,6 +56,7 @@ docs/testbed-reference.md. --dry-run prints the configuration with its defaults.
 	cmd.Flags().StringVarP(&name, "filename", "f", "", "file with the configuration (docs/testbed-reference.md); - is standard input")
 	cmd.Flags().StringVar(&options.NodeImage, "node-image", os.Getenv("NODE_IMAGE"),
 		"a stock kindest/node image to use instead of the testbed's own; overrides the configuration (default $NODE_IMAGE)")
+	cmd.Flags().BoolVar(&garden, "garden", false, "run Gardener's control plane in the seed; overrides the configuration")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the configuration with its defaults, and change nothing")
 	return cmd
 }
@@ -82,10 +86,11 @@ func readConfiguration(name string, stdin io.Reader) (read *configuration.Testbe
 // nextSteps returns suggestions for the next commands. Make targets use the default testbed. For
 // another prefix it suggests bin/testbed instead.
 func nextSteps(t *kind.Testbed) string {
-	status, down := "make status", "make down"
+	status, down, prefix := "make status", "make down", ""
 	prove := "  make e2e KEEP=1                run the scenarios, and keep the testbed\n"
 	if t.Prefix != kind.DefaultPrefix {
-		status, down = "bin/testbed status --prefix "+t.Prefix, "bin/testbed down --prefix "+t.Prefix
+		prefix = " --prefix " + t.Prefix
+		status, down = "bin/testbed status"+prefix, "bin/testbed down"+prefix
 		prove = "" // the scenarios run on the default testbed
 	}
 	var text strings.Builder
@@ -93,6 +98,9 @@ func nextSteps(t *kind.Testbed) string {
 	fmt.Fprintf(&text, "  %-29s  show what runs, and where each node pulls from\n%s", status, prove)
 	fmt.Fprintf(&text, "  kubectl --kubeconfig %s get pods -A\n", t.Relative(t.State.ShootKubeconfig()))
 	fmt.Fprintf(&text, "  kubectl --kubeconfig %s get extensions,managedresources -A\n", t.Relative(t.State.SeedKubeconfig()))
+	if t.Config.Garden {
+		fmt.Fprintf(&text, "  bin/testbed kubectl%s garden get shoots\n", prefix)
+	}
 	fmt.Fprintf(&text, "  %-29s  remove it\n\n", down)
 	return text.String()
 }
@@ -128,7 +136,7 @@ func newDownCommand(options *kind.Options) *cobra.Command {
 func newStatusCommand(options *kind.Options) *cobra.Command {
 	return withJSON(&cobra.Command{
 		Use:   "status",
-		Short: "Print the state of clusters, nodes, caches and upstreams, with versions",
+		Short: "Print the state of clusters, nodes, garden, caches and upstreams, with versions",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			status, err := status.OfTestbed(cmd.Context(), testbed)

@@ -107,19 +107,21 @@ func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
 }
 
 // reconcileManifest reconciles the Shoot in the file shoot.manifest, and stores the file's Secrets
-// in the garden for `testbed shoot` commands.
+// in the garden. Without a real one, that is the garden of `testbed shoot` commands.
 func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
 	wanted, err := operate.LoadManifest(t.Config.Shoot.Manifest)
 	if err != nil {
 		return fmt.Errorf("shoot.manifest: %w", err)
 	}
 	progress.Note(ctx, "%s", t.Relative(t.Config.Shoot.Manifest))
-	registration, err := t.Extension.Registration()
-	if err != nil {
-		return err
-	}
-	if t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration); err != nil {
-		return err
+	if !t.Config.Garden {
+		registration, err := t.Extension.Registration()
+		if err != nil {
+			return err
+		}
+		if t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration); err != nil {
+			return err
+		}
 	}
 	return operate.ApplyManifest(ctx, t, wanted, wanted.Overlay(gardenlet.Shoot()))
 }

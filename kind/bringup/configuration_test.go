@@ -45,6 +45,21 @@ func TestDefaultShootConfigIsStable(t *testing.T) {
 	}
 }
 
+// TestGardenConfig: a garden makes Up recreate the seed, and only the seed.
+func TestGardenConfig(t *testing.T) {
+	for _, with := range []bool{false, true} {
+		testbed := kindtest.New(t, kind.Options{Garden: &with})
+		testbed.CA = newCA(t)
+		want := map[bool]string{true: " with a garden"}[with]
+		if got := clusterConfig(testbed, testbed.SeedName(), 0, "").Content; got != want {
+			t.Errorf("garden %v: content of the seed %q, want %q", with, got, want)
+		}
+		if got := shootConfig(testbed).Content; got != "" {
+			t.Errorf("garden %v: content of the shoot %q", with, got)
+		}
+	}
+}
+
 func TestShootConfig(t *testing.T) {
 	config := configuration.Default()
 	config.Shoot.Workers, config.Shoot.IPFamily = ptr.To(3), configuration.DualStack

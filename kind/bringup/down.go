@@ -38,7 +38,7 @@ func Down(ctx context.Context, t *kind.Testbed) error {
 func removeAll(ctx context.Context, t *kind.Testbed) error {
 	count, failed := command.EndMarked(ctx, t.Prefix)
 	if count > 0 {
-		progress.Note(ctx, "%d processes of an interrupted run", count)
+		progress.Note(ctx, "processes ended: %d", count)
 	}
 	found, err := engine.Attach(ctx)
 	if errors.As(err, new(*engine.Missing)) && !t.State.Exists() {

@@ -10,7 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/image"
 )
 
-// installGardener installs the priority classes in the shoot, and the extension as gardenlet would.
+// installGardener installs what gardenlet expects in the shoot, starts the permanent gardenlet of a
+// garden, and installs the extension.
 func installGardener(ctx context.Context, t *kind.Testbed) error {
 	registration, err := t.Extension.Registration()
 	if err != nil {
@@ -23,6 +24,10 @@ func installGardener(ctx context.Context, t *kind.Testbed) error {
 		step("priority classes in the shoot", func(ctx context.Context, t *kind.Testbed) error {
 			return gardener.InstallPriorityClasses(ctx, t.Gardenlet.Shoot.Client())
 		}),
+		inGarden(t, "custom resources in the shoot", func(ctx context.Context, t *kind.Testbed) error {
+			return gardener.InstallShootCRDs(ctx, t.Gardenlet.Shoot.Client())
+		}),
+		inGarden(t, "gardenlet", startGardenlet),
 		step("extension", func(ctx context.Context, t *kind.Testbed) error {
 			values := map[string]any{}
 			if t.Extension.Values != nil {
@@ -44,7 +49,9 @@ func installSeed(ctx context.Context, t *kind.Testbed) error {
 		manager.Deploy, osExtension.Deploy, manager.Wait, osExtension.Wait)
 }
 
-// Install installs the extension from a chart, or updates it, and waits until it is ready.
+// Install installs the extension from a chart, or updates it, and waits until it is ready. With a
+// garden, Install offers the extension there. It then waits only if a Shoot has needed the
+// extension before: gardenlet installs it when the first one does.
 func Install(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[string]any) error {
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
@@ -54,10 +61,24 @@ func Install(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[strin
 	if err != nil {
 		return err
 	}
-	if err := extension.Deploy(ctx, seed); err != nil {
+	if !t.Config.Garden {
+		if err := extension.Deploy(ctx, seed); err != nil {
+			return err
+		}
+		return extension.Wait(ctx, seed.Client())
+	}
+	garden, err := gardener.NewGardenClient(t.Seed.RESTConfig())
+	if err != nil {
 		return err
 	}
-	return extension.Wait(ctx, seed.Client())
+	if err := extension.Offer(ctx, garden); err != nil {
+		return err
+	}
+	installed, err := extension.Installed(ctx, seed.Client())
+	if err != nil || installed == nil {
+		return err
+	}
+	return installed.Wait(ctx, seed.Client())
 }
 
 func buildImages(ctx context.Context, t *kind.Testbed) error {
@@ -66,6 +87,9 @@ func buildImages(ctx context.Context, t *kind.Testbed) error {
 
 func loadSeed(ctx context.Context, t *kind.Testbed) error {
 	onSeed := t.Extension.ImageNames(func(i kind.ExtensionImage) bool { return i.OnSeed })
+	if t.Config.Garden {
+		onSeed = append(onSeed, gardener.ControlPlanePrograms...)
+	}
 	return image.Load(ctx, t.Seed.Nodes(), t.Images.Pick(append(onSeed, kind.ImageOSExtension, kind.ImageResourceManager)...))
 }
 

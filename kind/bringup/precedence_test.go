@@ -39,6 +39,33 @@ func TestConfigurationPrecedence(t *testing.T) {
 	if got := image.Config; got.NodeImage != "kindest/node:v1" || *got.Shoot.Workers != 3 {
 		t.Errorf("with a node image: %+v", got)
 	}
+	garden := kindtest.New(t, kind.Options{Directory: directory, Garden: ptr.To(true)})
+	if got := garden.Config; !got.Garden || *got.Shoot.Workers != 3 || second.Config.Garden {
+		t.Errorf("with a garden: %+v", got)
+	}
+	if err := garden.StoreConfiguration(); err != nil {
+		t.Fatal(err)
+	}
+	if !kindtest.New(t, kind.Options{Directory: directory}).Config.Garden {
+		t.Error("later commands do not know the garden")
+	}
+	if kindtest.New(t, kind.Options{Directory: directory, Garden: ptr.To(false)}).Config.Garden {
+		t.Error("the garden cannot be removed")
+	}
+}
+
+// TestGardenDoesNotFit: Up refuses a garden that does not fit the configuration of the last Up.
+func TestGardenDoesNotFit(t *testing.T) {
+	directory := t.TempDir()
+	dual := configuration.Default()
+	dual.Shoot.IPFamily = configuration.DualStack
+	if err := kindtest.New(t, kind.Options{Directory: directory, Configuration: dual}).StoreConfiguration(); err != nil {
+		t.Fatal(err)
+	}
+	err := Up(t.Context(), kindtest.New(t, kind.Options{Directory: directory, Garden: ptr.To(true)}))
+	if err == nil || !strings.Contains(err.Error(), "shoot.ipFamily: Forbidden") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // TestUnreadableConfiguration: Up must not guess what a file with another apiVersion means.

@@ -111,7 +111,8 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 	}
 	return progress.ForEach(ctx, []part{
 		func(ctx context.Context, t *kind.Testbed) error {
-			return inOrder(ctx, t, step("seed cluster", startSeed), step("images on the seed", loadSeed), step("gardener in the seed", installSeed))
+			return inOrder(ctx, t, step("seed cluster", startSeed), step("images on the seed", loadSeed), step("gardener in the seed", installSeed),
+				inGarden(t, "gardener's control plane", deployGarden))
 		},
 		func(ctx context.Context, t *kind.Testbed) error {
 			return inOrder(ctx, t, step("shoot cluster", startShoot), installOldContainerd, step("images on the shoot", loadShoot))
@@ -139,6 +140,9 @@ func clusterConfig(t *kind.Testbed, name string, workers int, kubeconfig string)
 	content := ""
 	if t.Config.Extension != nil { // the default extension adds no content, which keeps the fingerprint of existing clusters
 		content = t.Extension.Name
+	}
+	if t.Config.Garden && name == t.SeedName() {
+		content += " with a garden"
 	}
 	return cluster.Config{
 		Content: content, Name: name, Workers: workers, Kubeconfig: kubeconfig, Engine: t.Engine, CA: t.CA.PEM(),
@@ -170,6 +174,14 @@ func awaitExtension(ctx context.Context, t *kind.Testbed) error {
 }
 
 type part = func(context.Context, *kind.Testbed) error
+
+// inGarden returns a step that the testbed has only with a garden.
+func inGarden(t *kind.Testbed, name string, run part) part {
+	if t.Config.Garden {
+		return step(name, run)
+	}
+	return func(context.Context, *kind.Testbed) error { return nil }
+}
 
 func step(name string, run part) part {
 	return func(ctx context.Context, t *kind.Testbed) error {

@@ -126,8 +126,21 @@ var gate = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
 // Validate returns the mistakes, each with its field. The defaults must already be set.
 func Validate(t *Testbed) field.ErrorList {
-	return slices.Concat(validateVersions(t, field.NewPath("shoot")), validateShoot(&t.Shoot, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams")),
+	return slices.Concat(validateVersions(t, field.NewPath("shoot")), validateShoot(&t.Shoot, field.NewPath("shoot")),
+		validateGarden(t, field.NewPath("shoot")), validateUpstreams(t, field.NewPath("upstreams")),
 		validateExtension(t.Extension, field.NewPath("extension")))
+}
+
+// validateGarden rejects shoot clusters for which the landscape of the garden has no place.
+func validateGarden(t *Testbed, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if t.Garden && t.Shoot.KubernetesVersion != "" {
+		errs = append(errs, field.Forbidden(at.Child("kubernetesVersion"), "with a garden, the shoot has the version of the seed"))
+	}
+	if t.Garden && t.Shoot.IPFamily != IPv4 {
+		errs = append(errs, field.Forbidden(at.Child("ipFamily"), "with a garden, the shoot has only IPv4"))
+	}
+	return errs
 }
 
 func validateExtension(e *Extension, at *field.Path) field.ErrorList {

@@ -22,6 +22,9 @@ type Testbed struct {
 	NodeImage string `json:"nodeImage,omitempty"`
 	// Shoot configures the shoot cluster. The seed always has one node and IPv4.
 	Shoot Shoot `json:"shoot"`
+	// Garden runs Gardener's control plane in the seed. The Shoot is then an object of Gardener's API,
+	// and the extension is installed through it. The shoot cluster has the seed's version, and IPv4.
+	Garden bool `json:"garden,omitempty"`
 	// Upstreams are the registries. By default, alpha and beta have a cache, and gamma has none.
 	Upstreams []Upstream `json:"upstreams,omitempty"`
 	// Extension is installed instead of the registry cache.

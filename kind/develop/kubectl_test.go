@@ -12,18 +12,23 @@ import (
 )
 
 func TestKubectlArgv(t *testing.T) {
-	got := kubectlArgv("x-seed-control-plane", []string{"get", "pods", "-A", "--", "$(a) b"})
-	want := []string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=/etc/kubernetes/admin.conf", "x-seed-control-plane", "kubectl",
-		"get", "pods", "-A", "--", "$(a) b"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for role, own := range map[string][]string{kind.RoleSeed: nil, kind.RoleGarden: {"--namespace=garden-local"}} {
+		args := []string{"get", "pods", "-A", "--", "$(a) b"}
+		got := kubectlArgv("x-seed-control-plane", role, args)
+		want := slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=/etc/kubernetes/admin.conf",
+			"x-seed-control-plane", "kubectl"}, own, args)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", role, got, want)
+		}
 	}
 	testbed, err := kind.New(kind.Options{Directory: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Kubectl(t.Context(), testbed, "garden", nil, Streams{}); err == nil || !strings.Contains(err.Error(), "want seed or shoot") {
-		t.Errorf("unknown cluster: error %v", err)
+	for role, want := range map[string]string{"garden": "has no garden", "gardens": "want one of seed, shoot, garden"} {
+		if _, err := Kubectl(t.Context(), testbed, role, nil, Streams{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("cluster %s: error %v, want %q", role, err, want)
+		}
 	}
 }
 

@@ -21,8 +21,12 @@ import (
 // RenderExtension renders a ControllerDeployment into the objects that gardenlet would create on
 // the seed, see gardener.Extension.Objects. It uses only the chart values of the
 // ControllerDeployment, and the repository's chart. Input and output are YAML. The testbed must be
-// attached and does not change.
+// attached and does not change. With a garden, RenderExtension fails: gardenlet would install a
+// second copy.
 func RenderExtension(ctx context.Context, t *kind.Testbed, in io.Reader, out io.Writer) error {
+	if t.Config.Garden {
+		return errors.New("this testbed has a garden: change the ControllerDeployment there, with `testbed kubectl garden`")
+	}
 	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("connect to the seed: %w", err)

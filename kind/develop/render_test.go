@@ -1,9 +1,25 @@
 package develop
 
 import (
+	"io"
 	"strings"
 	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/gardener-extensions/registry-cache/kind"
 )
+
+// TestRenderWithGarden: the inner loop must not install a second copy of the extension.
+func TestRenderWithGarden(t *testing.T) {
+	testbed, err := kind.New(kind.Options{Directory: t.TempDir(), Garden: ptr.To(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := RenderExtension(t.Context(), testbed, strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "testbed kubectl garden") {
+		t.Errorf("error %v", err)
+	}
+}
 
 func TestValuesOfRefuses(t *testing.T) {
 	const head = "apiVersion: core.gardener.cloud/v1\nkind: ControllerDeployment\nmetadata: {name: sample}\n"

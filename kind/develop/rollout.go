@@ -18,7 +18,10 @@ func Rollout(ctx context.Context, t *kind.Testbed) error {
 	if err != nil {
 		return fmt.Errorf("connect to the seed: %w", err)
 	}
-	extension := gardener.Extension{Name: t.Extension.Name, Webhooks: t.Extension.Webhooks}
+	extension, err := t.InstalledExtension(ctx)
+	if err != nil {
+		return err
+	}
 	count := 0
 	steps := []func(context.Context) error{
 		t.Step("extension in the seed", func(ctx context.Context) error { return extension.Wait(ctx, seed.Client()) }),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
 // outputTimeout bounds how long run waits for the end of the output after the program has ended.
@@ -53,12 +54,13 @@ func execArgv(node string, terminal bool, argv ...string) []string {
 	return append(append(all, node), argv...)
 }
 
-// Kubectl runs kubectl as administrator on the control plane of RoleSeed or RoleShoot, and returns
-// its exit code. File names in args refer to the node, and "-" to streams.In. Errors are as in
-// Exec.
+// Kubectl runs kubectl as administrator on the control plane of a kind.Role, and returns its exit
+// code. The control plane of RoleGarden is the seed's, and the namespace of the project is its
+// default. File names in args refer to the node, and "-" to streams.In. Errors are those of
+// kind.CheckRole and as in Exec.
 func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, streams Streams) (int, error) {
-	if role != kind.RoleSeed && role != kind.RoleShoot {
-		return 0, fmt.Errorf("cluster %q: want %s or %s", role, kind.RoleSeed, kind.RoleShoot)
+	if err := t.CheckRole(role); err != nil {
+		return 0, err
 	}
 	if err := t.Attach(ctx); err != nil {
 		return 0, err
@@ -67,11 +69,15 @@ func Kubectl(ctx context.Context, t *kind.Testbed, role string, args []string, s
 	if role == kind.RoleShoot {
 		node = t.Shoot.ControlPlane()
 	}
-	return run(ctx, kubectlArgv(node.Name(), args), streams)
+	return run(ctx, kubectlArgv(node.Name(), role, args), streams)
 }
 
-func kubectlArgv(node string, args []string) []string {
-	return slices.Concat([]string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}, args)
+func kubectlArgv(node, role string, args []string) []string {
+	argv := []string{"docker", "exec", "--interactive", "--env", "KUBECONFIG=" + adminKubeconfig, node, "kubectl"}
+	if role == kind.RoleGarden {
+		argv = append(argv, "--namespace="+gardenlet.ProjectNamespace) // a later --namespace wins
+	}
+	return append(argv, args...)
 }
 
 // run runs a program on this machine and returns its exit code. If ctx ends, the error is the cause
