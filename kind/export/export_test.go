@@ -215,8 +215,11 @@ func TestSecrets(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got %q, want %q", &out, want)
 	}
+	if without, with := objects("seed", false), objects("seed", true); len(with) != len(without)+1 || with[len(without)].file != "garden.yaml" {
+		t.Errorf("the objects of a garden are %v", with[len(without):])
+	}
 	for _, cluster := range []string{"seed", "shoot"} {
-		for _, p := range objects(cluster) {
+		for _, p := range objects(cluster, true) {
 			if line := strings.Join(p.argv, " "); strings.Contains(line, "secret") != strings.HasSuffix(line, secretsTemplate) {
 				t.Errorf("%s: %s", p.file, line)
 			}

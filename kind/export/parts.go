@@ -80,7 +80,7 @@ func parts(t *kind.Testbed) []part {
 		if c == nil {
 			continue
 		}
-		all = append(all, run(c.ControlPlane(), path.Join(name, "objects"), objects(name)))
+		all = append(all, run(c.ControlPlane(), path.Join(name, "objects"), objects(name, t.Config.Garden)))
 		for _, node := range c.Nodes() {
 			all = append(all, run(node, path.Join(name, node.Name(), "state"), nodeState(t.Extension.Reporter)))
 		}
@@ -189,8 +189,8 @@ const secretsTemplate = `{{range .items}}{{.metadata.namespace}}/{{.metadata.nam
 	`{{range $key, $value := .data}} {{$key}}={{len $value}}{{end}}{{"\n"}}{{end}}`
 
 // objects returns the programs that print the objects of the cluster "seed" or "shoot". Only the
-// seed serves Gardener's resources.
-func objects(cluster string) []program {
+// seed serves Gardener's resources, and those of a garden only if the testbed has one.
+func objects(cluster string, garden bool) []program {
 	get := func(file, resources string, more ...string) program {
 		return program{file, append([]string{
 			"kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "--request-timeout=15s", "get", resources, "--all-namespaces",
@@ -208,6 +208,10 @@ func objects(cluster string) []program {
 	if cluster == "seed" {
 		all = append(all, get("gardener.yaml", "extensions.extensions.gardener.cloud,operatingsystemconfigs.extensions.gardener.cloud,"+
 			"workers.extensions.gardener.cloud,clusters.extensions.gardener.cloud,managedresources.resources.gardener.cloud", "--output=yaml"))
+		if garden {
+			all = append(all, get("garden.yaml", "shoots.core.gardener.cloud,seeds.core.gardener.cloud,controllerinstallations.core.gardener.cloud,"+
+				"controllerregistrations.core.gardener.cloud,leases.coordination.k8s.io,apiservices.apiregistration.k8s.io", "--output=yaml"))
+		}
 	}
 	return all
 }

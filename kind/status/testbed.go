@@ -25,6 +25,7 @@ type Testbed struct {
 	Versions  map[string]string `json:"versions"`
 	// Report describes what the extension runs. It may be nil.
 	Report kind.Report `json:"report,omitempty"`
+	Garden *Garden     `json:"garden,omitempty"` // nil without a garden
 }
 
 // Cluster is one kind cluster.
@@ -70,6 +71,12 @@ func OfTestbed(ctx context.Context, t *kind.Testbed) (*Testbed, error) {
 
 	seed := status.addCluster(ctx, "seed", t.SeedName(), t.State.SeedKubeconfig(), t.Extension.Reporter)
 	report(seed, status.addCluster(ctx, "shoot", t.ShootName(), t.State.ShootKubeconfig(), t.Extension.Reporter))
+	if t.Config.Garden && status.Exists() {
+		status.Garden = &Garden{}
+		if err := status.Garden.read(ctx, seed); err != nil {
+			status.Garden.Problem = firstLine(err)
+		}
+	}
 	return status, status.addUpstreams(ctx, t.Prefix)
 }
 

@@ -24,7 +24,7 @@ func (s *Testbed) Write(w io.Writer) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	writeReport := func(w io.Writer) { write(w, s.Report) }
-	for _, section := range []func(io.Writer){s.writeClusters, writeReport, s.writeUpstreams, s.writeVersions} {
+	for _, section := range []func(io.Writer){s.writeClusters, s.writeGarden, writeReport, s.writeUpstreams, s.writeVersions} {
 		section(table)
 		if err := table.Flush(); err != nil { // each section has column widths of its own
 			return err
