@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// ExtensionNamespace is the extension's namespace on the seed. Its ServiceAccounts are audited.
+	// ExtensionNamespace is the extension's namespace on the seed of a testbed without a garden. Its
+	// ServiceAccounts are audited.
 	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
 	// AdmissionNamespace is the admission's namespace. Its ServiceAccounts are audited as well.
 	AdmissionNamespace = "registry-cache-admission"

@@ -167,7 +167,7 @@ func proveStillPulls(ctx context.Context, p *rig.Run, before rig.Pushed) {
 func proveSecret(ctx context.Context, p *rig.Run, registry *upstream.Registry, all ...basicAuth) {
 	p.Helper()
 	places := map[string]string{
-		"log of the extension": logs(ctx, p, p.Session.Seed, cachetest.ExtensionNamespace, nil),
+		"log of the extension": logs(ctx, p, p.Session.Seed, p.ExtensionNamespace(ctx), nil),
 		"log of the caches":    logs(ctx, p, p.Session.Shoot, metav1.NamespaceSystem, client.HasLabels{v1alpha3.LabelUpstreamHost}),
 		"pods and sets":        describeCaches(ctx, p),
 		"Extension":            asJSON(p, p.Extension(ctx)),

@@ -101,7 +101,7 @@ func request(event auditv1.Event) string {
 // extensionAccount returns the user name of the service account that the extension runs as.
 func extensionAccount(ctx context.Context, p *rig.Run) string {
 	p.Helper()
-	return serviceaccount.MakeUsername(cachetest.ExtensionNamespace, deploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
+	return serviceaccount.MakeUsername(p.ExtensionNamespace(ctx), deploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
 // plantForbidden sends, with the extension's identity, a request that the API server must forbid.

@@ -113,25 +113,27 @@ func awaitCleaner(ctx context.Context, p *rig.Run, flow *rig.Background) {
 	})
 }
 
-// leaderLease is the leader election lease of the extension. The holder identity is <pod>_<random>,
-// so it differs for each process.
-var leaderLease = client.ObjectKey{Namespace: cachetest.ExtensionNamespace, Name: "extension-registry-cache-leader-election"}
+// leaderLease returns the key of the leader election lease of the extension that runs in a
+// namespace. The holder identity is <pod>_<random>, so it differs for each process.
+func leaderLease(namespace string) client.ObjectKey {
+	return client.ObjectKey{Namespace: namespace, Name: "extension-registry-cache-leader-election"}
+}
 
 // interrupt kills the extension during an operation and returns when another process is the leader.
 // To save time, the function clears the killed process's lease, which expires after 15 seconds.
 func interrupt(ctx context.Context, p *rig.Run, kill func(ctx context.Context, p *rig.Run, pod *corev1.Pod) error) {
 	p.Helper()
-	lease := &coordinationv1.Lease{}
-	p.Check(p.Session.Seed.Get(ctx, leaderLease, lease))
+	lease, key := &coordinationv1.Lease{}, leaderLease(p.ExtensionNamespace(ctx))
+	p.Check(p.Session.Seed.Get(ctx, key, lease))
 	dead := ptr.Deref(lease.Spec.HolderIdentity, "")
 	name, _, _ := strings.Cut(dead, "_")
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: leaderLease.Namespace, Name: name}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name}}
 	p.Check(kill(ctx, p, pod))
 	if state := rig.StateOf(p.Extension(ctx)); state != gardencorev1beta1.LastOperationStateProcessing {
 		p.Fatalf("the Extension is already %s: it was not interrupted", state)
 	}
 	p.Await(ctx, "another process of the extension is the leader", time.Minute, func(ctx context.Context) (bool, string, error) {
-		if err := p.Session.Seed.Get(ctx, leaderLease, lease); err != nil {
+		if err := p.Session.Seed.Get(ctx, key, lease); err != nil {
 			return false, "", err
 		}
 		holder := ptr.Deref(lease.Spec.HolderIdentity, "")

@@ -97,9 +97,10 @@ func (t *takeover) startOriginal(ctx context.Context, p *rig.Run) {
 func stopExtension(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	p.Check(cachetest.InstallStopped(ctx, p.Session.Testbed, charts.Extension()))
+	namespace := client.InNamespace(p.ExtensionNamespace(ctx))
 	p.Await(ctx, "no pod of this extension runs", time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
-		err := p.Session.Seed.List(ctx, pods, client.InNamespace(cachetest.ExtensionNamespace))
+		err := p.Session.Seed.List(ctx, pods, namespace)
 		return len(pods.Items) == 0, fmt.Sprintf("%d pods", len(pods.Items)), err
 	})
 }

@@ -223,7 +223,7 @@ func awaitLeader(ctx context.Context, p *rig.Run, deployment *appsv1.Deployment)
 	p.Helper()
 	p.Await(ctx, "a pod of the extension is the leader", time.Minute, func(ctx context.Context) (bool, string, error) {
 		pods, lease := &corev1.PodList{}, &coordinationv1.Lease{}
-		if err := p.Session.Seed.Get(ctx, leaderLease, lease); err != nil {
+		if err := p.Session.Seed.Get(ctx, leaderLease(deployment.Namespace), lease); err != nil {
 			return false, "", err
 		}
 		err := p.Session.Seed.List(ctx, pods, client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
@@ -236,10 +236,10 @@ func awaitLeader(ctx context.Context, p *rig.Run, deployment *appsv1.Deployment)
 // deploymentOfExtension returns the only Deployment in the extension's namespace of the seed.
 func deploymentOfExtension(ctx context.Context, p *rig.Run) *appsv1.Deployment {
 	p.Helper()
-	deployments := &appsv1.DeploymentList{}
-	p.Check(p.Session.Seed.List(ctx, deployments, client.InNamespace(cachetest.ExtensionNamespace)))
+	deployments, namespace := &appsv1.DeploymentList{}, p.ExtensionNamespace(ctx)
+	p.Check(p.Session.Seed.List(ctx, deployments, client.InNamespace(namespace)))
 	if len(deployments.Items) != 1 {
-		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), cachetest.ExtensionNamespace)
+		p.Fatalf("there are %d Deployments in %s, want the extension's", len(deployments.Items), namespace)
 	}
 	return &deployments.Items[0]
 }

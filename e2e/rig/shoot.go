@@ -306,6 +306,13 @@ func (s *Session) ShootWith(refer References, caches ...v1alpha3.RegistryCache) 
 	return shoot, nil
 }
 
+// ExtensionNamespace returns the namespace of the seed in which the extension runs. In a testbed
+// with a garden, its name is generated.
+func (p *Run) ExtensionNamespace(ctx context.Context) string {
+	p.Helper()
+	return must(p.Session.Testbed.ExtensionNamespace(ctx))(p)
+}
+
 // Namespace returns the namespace of the session's shoot in the seed.
 func (s *Session) Namespace() string { return gardenlet.Namespace(s.Testbed.Gardenlet.Name) }
 
