@@ -124,6 +124,11 @@ e2e-versions: bin/e2e.test bin/testbed ## Run scenarios on other versions of Kub
 	$(note-ignored)
 	@exec e2e/matrix/run versions/kubernetes-{1.34,1.36,1.37}
 
+.PHONY: e2e-garden
+e2e-garden: bin/e2e.test bin/testbed ## Run scenarios in a testbed with Gardener's own control plane (KEEP=1)
+	$(note-ignored)
+	@MATRIX='^garden$$' exec e2e/matrix/run
+
 .PHONY: e2e-registries
 e2e-registries: bin/e2e.test ## Pull through caches whose upstreams answer like known registries: cold, warm, without a valid token, in an outage (KEEP=1)
 	$(note-ignored)

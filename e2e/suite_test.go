@@ -88,6 +88,9 @@ func onShootInLane() []rig.Scenario {
 	if onSecondExtension() {
 		all = append(all, secondExtension())
 	}
+	if withGarden() {
+		all = append(all, onGarden()...)
+	}
 	return all
 }
 
