@@ -110,12 +110,12 @@ e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed
 e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
 
 .PHONY: e2e-all
-e2e-all: bin/e2e.test $(INNER_LOOP) ## Create a testbed, run all scenarios but failover-old and soak, with all field bugs (docs/field-bugs.md), and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
+e2e-all: bin/e2e.test $(INNER_LOOP) images bin/publish ## Create a testbed, run all scenarios but failover-old and soak, with all field bugs (docs/field-bugs.md), and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
 	$(note-ignored)
 	@exec tools/e2e-all
 
 .PHONY: e2e-matrix
-e2e-matrix: bin/e2e.test bin/testbed ## Run scenarios on testbeds that differ from the default in IP family, kube-proxy mode, containerd or number of workers (MATRIX=regexp, KEEP=1)
+e2e-matrix: bin/e2e.test bin/testbed images bin/publish ## Run scenarios on testbeds that differ from the default in IP family, kube-proxy mode, containerd or number of workers (MATRIX=regexp, KEEP=1)
 	$(note-ignored)
 	@exec e2e/matrix/run
 
@@ -125,7 +125,7 @@ e2e-versions: bin/e2e.test bin/testbed ## Run scenarios on other versions of Kub
 	@exec e2e/matrix/run versions/kubernetes-{1.34,1.36,1.37}
 
 .PHONY: e2e-garden
-e2e-garden: bin/e2e.test bin/testbed ## Run scenarios in a testbed with Gardener's own control plane (KEEP=1)
+e2e-garden: bin/e2e.test bin/testbed images bin/publish ## Run scenarios in a testbed with Gardener's own control plane (KEEP=1)
 	$(note-ignored)
 	@MATRIX='^garden$$' exec e2e/matrix/run
 

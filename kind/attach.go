@@ -190,6 +190,9 @@ func (t *Testbed) ManageGarden(ctx context.Context) (err error) {
 	if err := t.buildForShoot(ctx); err != nil {
 		return err
 	}
+	if err := t.reachUpstreams(); err != nil {
+		return err
+	}
 	manager, err := t.localGardenlet()
 	if err != nil {
 		return err

@@ -60,10 +60,13 @@ func (r *Registry) Reference(repository, tag string) string {
 	return fmt.Sprintf("%s/%s:%s", r.host, repository, tag)
 }
 
+// PushAddress returns host and port on this machine to which clients push over HTTP.
+func (r *Registry) PushAddress() string { return r.localAddress(httpPort) }
+
 // Push stores an image, through a port on localhost, and returns the image's digest. The access log
 // records Push's requests with accesslog.AskerHarness.
 func (r *Registry) Push(ctx context.Context, repository, tag string, img v1.Image) (v1.Hash, error) {
-	ref, err := name.NewTag(r.localAddress(httpPort)+"/"+repository+":"+tag, name.Insecure, name.StrictValidation)
+	ref, err := name.NewTag(r.PushAddress()+"/"+repository+":"+tag, name.Insecure, name.StrictValidation)
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("push to %s: %w", r.host, err)
 	}
