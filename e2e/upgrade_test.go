@@ -50,32 +50,42 @@ const (
 
 // upgrade proves that the chart of this version can be installed over the previous one while nodes
 // pull through a cache. The next reconciliation keeps the volume, so that the first pull is a hit,
-// and replaces the script and the unit on the nodes. No container of the previous version runs.
+// and replaces the script and the unit on the nodes. Then it proves the way back: the previous
+// version's objects keep the volume, and its script takes over the nodes. No container of the
+// previous version runs.
 func upgrade() rig.Scenario {
-	var (
-		current   *appsv1.Deployment
-		installed bool
-		before    string
-		img       rig.Pushed
-	)
-	return rig.New("upgrade",
+	u := &upgraded{}
+	return rig.New("upgrade", slices.Concat(u.forward(), u.back())...)
+}
+
+// upgraded is what the steps of an upgrade compare.
+type upgraded struct {
+	current   *appsv1.Deployment
+	installed bool   // whether the chart of this version is installed
+	before    string // the Service and the volume
+	mirror    string // the hosts.toml that the previous version's script writes
+	img       rig.Pushed
+}
+
+func (u *upgraded) forward() []rig.Step {
+	return []rig.Step{
 		rig.Prove("the previous version's chart and its cache for alpha are deployed", func(ctx context.Context, p *rig.Run) {
 			p.Check(rig.UndoLeftovers(ctx, p))
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
-			current = deploymentOfExtension(ctx, p)
+			u.current = deploymentOfExtension(ctx, p)
 			p.Afterwards(ctx, func(ctx context.Context) error {
-				if installed {
+				if u.installed {
 					return nil
 				}
 				return cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed))
 			})
-			installPrevious(ctx, p, current)
+			installPrevious(ctx, p, u.current)
 			deployPrevious(ctx, p)
 			p.AwaitCaches(ctx, rig.Alpha)
 			service := p.Services(ctx)[rig.Alpha]
 			putPreviousExtension(ctx, p, "http://"+service.Spec.ClusterIP+":5000")
-			before = withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet ")
+			u.before = withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet ")
 		}),
 
 		rig.Prove("the previous version's script has configured the nodes, and a node has pulled", func(ctx context.Context, p *rig.Run) {
@@ -85,19 +95,20 @@ func upgrade() rig.Scenario {
 			}
 			p.AwaitMirrors(ctx, rig.Alpha)
 			awaitUnits(ctx, p, "exited")
-			img = p.Push(ctx, rig.Alpha)
-			p.TimedPull(ctx, p.Worker(1), img)
-			p.FetchedOnce(ctx, img, accesslog.AskerCache)
+			u.mirror = p.Hosts(ctx, p.Worker(0), rig.Alpha)
+			u.img = p.Push(ctx, rig.Alpha)
+			p.TimedPull(ctx, p.Worker(1), u.img)
+			p.FetchedOnce(ctx, u.img, accesslog.AskerCache)
 		}),
 
 		rig.Prove("the chart of this version is installed, and pulls still go through the cache", func(ctx context.Context, p *rig.Run) {
 			untouched, pulls := p.Identities(ctx, p.Session.Shoot), pullContinuously(ctx, p, rig.Alpha)
 			p.Check(cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed)))
-			installed = true
-			if now := deploymentOfExtension(ctx, p); now.UID != current.UID || !sameProgram(now, current) {
+			u.installed = true
+			if now := deploymentOfExtension(ctx, p); now.UID != u.current.UID || !sameProgram(now, u.current) {
 				p.Fatalf("the Deployment of the extension was recreated, or is not that of this version: %v", now.Spec.Template.Spec.Containers[0].Args)
 			}
-			awaitLeader(ctx, p, current)
+			awaitLeader(ctx, p, u.current)
 			pulls.end(p, rig.Alpha, rig.MaxPull)
 			for _, img := range pulls.images {
 				p.FetchedOnce(ctx, img, accesslog.AskerCache)
@@ -112,17 +123,64 @@ func upgrade() rig.Scenario {
 			p.AwaitMirrors(ctx, rig.Alpha)
 			awaitUnits(ctx, p, "running")
 
-			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != before {
-				p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", before, after)
+			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != u.before {
+				p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", u.before, after)
 			}
 			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
 		}),
 
 		rig.Prove("the first pull is a hit", func(ctx context.Context, p *rig.Run) {
-			p.TimedPull(ctx, p.Worker(0), img)
-			p.Evidence("first pull: %s", p.FetchedOnce(ctx, img, accesslog.AskerCache))
+			p.TimedPull(ctx, p.Worker(0), u.img)
+			p.Evidence("first pull: %s", p.FetchedOnce(ctx, u.img, accesslog.AskerCache))
+			if p.Hosts(ctx, p.Worker(0), rig.Alpha) == u.mirror {
+				p.Fatalf("both versions write the same hosts.toml: the way back needs another proof\n%s", u.mirror)
+			}
 		}),
-	)
+	}
+}
+
+func (u *upgraded) back() []rig.Step {
+	return []rig.Step{
+		rig.Prove("the previous version is rolled back to, and keeps the volume", func(ctx context.Context, p *rig.Run) {
+			installPrevious(ctx, p, u.current)
+			u.installed = false
+			deployPrevious(ctx, p)
+			p.AwaitCaches(ctx, rig.Alpha)
+			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != u.before {
+				p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", u.before, after)
+			}
+		}).InFullLane(),
+
+		rig.Prove("the previous version's script takes over the nodes, which pull what is cached", func(ctx context.Context, p *rig.Run) {
+			endpoint := p.Endpoints(ctx)[rig.Alpha]
+			for _, worker := range p.Workers() {
+				writePrevious(ctx, p, worker, endpoint)
+			}
+			awaitUnits(ctx, p, "exited")
+			p.Await(ctx, "every worker has the previous version's hosts.toml", rig.AppliedTimeout, func(ctx context.Context) (bool, string, error) {
+				for _, worker := range p.Workers() {
+					if now := p.Hosts(ctx, worker, rig.Alpha); now != u.mirror {
+						return false, worker.Name() + ": " + now, nil
+					}
+				}
+				return true, "", nil
+			})
+			p.AwaitMirrors(ctx, rig.Alpha)
+			p.TimedPull(ctx, p.Worker(1), u.img)
+			fresh := p.Push(ctx, rig.Alpha)
+			p.TimedPull(ctx, p.Worker(0), fresh)
+			p.Evidence("rolled back: cached image %s; new image %s",
+				p.FetchedOnce(ctx, u.img, accesslog.AskerCache), p.FetchedOnce(ctx, fresh, accesslog.AskerCache))
+		}).InFullLane(),
+
+		rig.Prove("this version removes what the previous one left", func(ctx context.Context, p *rig.Run) {
+			p.Check(cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed)))
+			u.installed = true
+			p.Reconcile(ctx)
+			p.AwaitCaches(ctx)
+			p.AwaitMirrors(ctx)
+		}).InFullLane(),
+	}
 }
 
 // installPrevious installs the previous version's chart, without a replica, over the current one.
@@ -194,7 +252,7 @@ func writePrevious(ctx context.Context, p *rig.Run, worker *cluster.Node, endpoi
 	unit := strings.Replace(readPrevious(p, previousUnit), "{{ .CommandLine }}", command, 1)
 	p.Check(worker.WriteFile(ctx, nodeconfig.ScriptPath, 0o744, []byte(readPrevious(p, previousScript))))
 	p.Check(worker.WriteFile(ctx, nodeconfig.UnitPath, 0o600, []byte(unit)))
-	_, err := worker.Script(ctx, `systemctl daemon-reload && systemctl enable --now "$1"`, nodeconfig.UnitName)
+	_, err := worker.Script(ctx, `systemctl daemon-reload && systemctl enable "$1" && systemctl restart "$1"`, nodeconfig.UnitName)
 	p.Check(err)
 }
 
