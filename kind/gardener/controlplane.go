@@ -33,6 +33,8 @@ import (
 const (
 	// GardenIdentity is the identity of the testbed's garden cluster.
 	GardenIdentity = "testbed"
+	// SeedRegistration is the ControllerRegistration that the seed itself needs (landscape.yaml).
+	SeedRegistration = "testbed"
 	// landscapeTimeout bounds how long kube-apiserver takes to serve Gardener's groups. It looks for
 	// new APIServices every few seconds.
 	landscapeTimeout = time.Minute

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
@@ -24,6 +25,9 @@ const (
 	requestInterval = 200 * time.Millisecond
 	// requestTimeout bounds how long a requested operation may take, including its retries.
 	requestTimeout = 15 * time.Minute
+	// settleTimeout bounds how long an operation waits for deletions of ControllerInstallations, which
+	// take some 20 s.
+	settleTimeout = time.Minute
 	// leaseTimeout is how old gardenlet's lease may be, as for gardener-controller-manager.
 	leaseTimeout = 40 * time.Second
 )
@@ -57,6 +61,9 @@ func (g *Gardenlet) request(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 	if err != nil {
 		return err
 	}
+	if shoot.DeletionTimestamp == nil {
+		g.settle(ctx)
+	}
 	switch {
 	case shoot.DeletionTimestamp != nil && current == nil:
 		return nil
@@ -71,6 +78,24 @@ func (g *Gardenlet) request(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 		return err
 	}
 	return g.await(ctx, current.Generation)
+}
+
+// settle waits, for at most settleTimeout, until gardener-controller-manager has removed the
+// extensions that no Shoot needs any more. While a ControllerInstallation is in deletion,
+// gardener-controller-manager cannot create its successor. It tries again after pauses that double,
+// so the successor may come minutes after the deletion.
+func (g *Gardenlet) settle(ctx context.Context) {
+	_ = wait.PollUntilContextTimeout(ctx, requestInterval, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		installations := &gardencorev1beta1.ControllerInstallationList{}
+		if err := g.Garden.List(ctx, installations); err != nil {
+			return false, nil
+		}
+		return !slices.ContainsFunc(installations.Items, func(i gardencorev1beta1.ControllerInstallation) bool {
+			required := v1beta1helper.GetCondition(i.Status.Conditions, gardencorev1beta1.ControllerInstallationRequired)
+			unneeded := required != nil && required.Status == gardencorev1beta1.ConditionFalse
+			return i.DeletionTimestamp != nil || unneeded && i.Spec.RegistrationRef.Name != gardener.SeedRegistration
+		}), nil
+	})
 }
 
 // stored returns the Shoot in the garden, or nil.

@@ -167,6 +167,45 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// TestSettle: an operation waits for extensions that gardener-controller-manager removes.
+func TestSettle(t *testing.T) {
+	for name, tc := range map[string]struct {
+		registration string
+		required     gardencorev1beta1.ConditionStatus
+		deleted      bool
+		waits        bool
+	}{
+		"required":     {"sample", gardencorev1beta1.ConditionTrue, false, false},
+		"unneeded":     {"sample", gardencorev1beta1.ConditionFalse, false, true},
+		"in deletion":  {"sample", gardencorev1beta1.ConditionTrue, true, true},
+		"of the seed":  {gardener.SeedRegistration, gardencorev1beta1.ConditionFalse, false, false},
+		"not observed": {"sample", "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				installation := &gardencorev1beta1.ControllerInstallation{}
+				installation.Name, installation.Finalizers = "sample-x5sjk", []string{"core.gardener.cloud/controllerinstallation"}
+				installation.Spec.RegistrationRef.Name = tc.registration
+				if tc.required != "" {
+					installation.Status.Conditions = []gardencorev1beta1.Condition{{Type: gardencorev1beta1.ControllerInstallationRequired, Status: tc.required}}
+				}
+				g := testGardenlet()
+				g.Garden = gardener.NewGarden(installation)
+				if tc.deleted {
+					if err := g.Garden.Delete(t.Context(), installation); err != nil {
+						t.Fatal(err)
+					}
+				}
+				start := time.Now()
+				g.settle(t.Context())
+				if waited := time.Since(start); (waited == settleTimeout) != tc.waits || !tc.waits && waited > 0 {
+					t.Errorf("waited %s", waited)
+				}
+			})
+		})
+	}
+}
+
 // TestRequestedDeletion: the deletion is confirmed, and a repeated one begins again.
 func TestRequestedDeletion(t *testing.T) {
 	g := testGardenlet()
