@@ -1,7 +1,9 @@
 package nodeconfig_test
 
 import (
+	"crypto/x509"
 	"encoding/pem"
+	"os"
 	"strings"
 	"testing"
 
@@ -24,6 +26,24 @@ func TestHostsTOMLWithCertificates(t *testing.T) {
 	golden.Compare(t, "hosts-tls-upstream.toml", hostsTOML(trusting))
 	golden.Compare(t, "hosts-direct.toml", hostsTOML(direct))
 	golden.Compare(t, "unit-tls.service", nodeconfig.Unit([]nodeconfig.Registry{trusting, endpointOnly, dockerHub}, 0))
+}
+
+// TestDirectFileKeepsTheCAOfTheCache: containerd parses hosts.toml, and then reads the file that
+// "ca" names. If the loop replaces the file in between, the pull must still find certificates.
+func TestDirectFileKeepsTheCAOfTheCache(t *testing.T) {
+	t.Parallel()
+	n, ca := newNode(t), newTestCA(t, "cache")
+	c := newCache(t, "alpha.test", ca, ready)
+	c.UpstreamURL = "http://alpha.test"
+	p := n.startFor(t, c.Registry)
+	p.state("alpha.test", "mirror", "")
+	c.become(answer(503))
+	p.state("alpha.test", "direct", "answers 503")
+	n.expectKind(t, c.Registry, "direct")
+	content, err := os.ReadFile(n.path("alpha.test"))
+	if err != nil || !x509.NewCertPool().AppendCertsFromPEM(content) {
+		t.Errorf("%v: containerd could load no certificate from:\n%s", err, content)
+	}
 }
 
 func TestCertificatesAreLeftOutWithoutHTTPS(t *testing.T) {

@@ -62,7 +62,9 @@ pem() { # certificates...
 
 # containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
 # itself: then the certificates cannot be lost while the file remains. The certificates come before
-# the first "ca", so a truncated file that still parses contains them.
+# the first "ca", so a truncated file that still parses contains them. A file for direct pulls also
+# contains the CA of the endpoint: containerd may have parsed the file with the endpoint before, and
+# read the certificates only now.
 hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upstream_ca
   printf '%s\n' "$mark" '# Do not edit: this file goes away with the registry cache.'
   if [[ -n $3$4 ]]; then
@@ -163,7 +165,7 @@ add() { # argument
   mirrors[i]=$(hosts_toml "$endpoint" "$upstream_url" "$endpoint_ca" "$upstream_ca") directs[i]=''
   case ${upstream_ca:+private}$host,$upstream_url in
     "$host,https://$host" | docker.io,https://registry-1.docker.io) ;; # containerd knows the URL
-    *) directs[i]=$(hosts_toml '' "$upstream_url" '' "$upstream_ca") ;;
+    *) directs[i]=$(hosts_toml '' "$upstream_url" "$endpoint_ca" "$upstream_ca") ;;
   esac
   requests[i]="write-out = \"$i %{http_code} %{errormsg}\\n\"
 output = /dev/null

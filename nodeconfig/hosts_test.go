@@ -35,7 +35,7 @@ type host struct {
 // would not find the upstream without it.
 func hostsTOML(r nodeconfig.Registry) string {
 	encoded := nodeconfig.Registry{Upstream: "-", Endpoint: "-", UpstreamURL: "-"}
-	if strings.HasPrefix(r.Endpoint, "https:") {
+	if r.Endpoint == "" || strings.HasPrefix(r.Endpoint, "https:") {
 		encoded.EndpointCA = r.EndpointCA
 	}
 	if strings.HasPrefix(r.UpstreamURL, "https:") {
