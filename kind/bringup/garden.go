@@ -57,6 +57,7 @@ func startGardenlet(ctx context.Context, t *kind.Testbed) error {
 	started := time.Now()
 	process := exec.Command(t.Images[kind.ProgramTestbed].Executable, GardenletCommand, "--prefix", t.Prefix) //nolint:noctx // it outlives this process
 	process.Dir, process.Stdout, process.Stderr = t.Root, log, log
+	process.Env = append(os.Environ(), "GOGC=50") // saves memory
 	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := process.Start(); err != nil {
 		return fmt.Errorf("start gardenlet: %w", err)
