@@ -13,10 +13,12 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	"github.com/gardener/gardener/pkg/utils/managedresources"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -50,9 +52,9 @@ const (
 
 // upgrade proves that the chart of this version can be installed over the previous one while nodes
 // pull through a cache. The next reconciliation keeps the volume, so that the first pull is a hit,
-// and replaces the script and the unit on the nodes. Then it proves the way back: the previous
-// version's objects keep the volume, and its script takes over the nodes. No container of the
-// previous version runs.
+// and replaces the script and the unit on the nodes. Then it proves the way back, with the steps of
+// docs/operations.md: the previous version's objects keep the volume, and its script takes over the
+// nodes. No container of the previous version runs.
 func upgrade() rig.Scenario {
 	u := &upgraded{}
 	return rig.New("upgrade", slices.Concat(u.forward(), u.back())...)
@@ -83,8 +85,8 @@ func (u *upgraded) forward() []rig.Step {
 			installPrevious(ctx, p, u.current)
 			deployPrevious(ctx, p)
 			p.AwaitCaches(ctx, rig.Alpha)
-			service := p.Services(ctx)[rig.Alpha]
-			putPreviousExtension(ctx, p, "http://"+service.Spec.ClusterIP+":5000")
+			createPreviousExtension(ctx, p)
+			writePreviousStatus(ctx, p)
 			u.before = withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet ")
 		}),
 
@@ -123,9 +125,7 @@ func (u *upgraded) forward() []rig.Step {
 			p.AwaitMirrors(ctx, rig.Alpha)
 			awaitUnits(ctx, p, "running")
 
-			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != u.before {
-				p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", u.before, after)
-			}
+			u.sameVolume(ctx, p)
 			p.Evidence("same Service and volume, script and unit replaced on %d workers", len(p.Workers()))
 		}),
 
@@ -142,13 +142,17 @@ func (u *upgraded) forward() []rig.Step {
 func (u *upgraded) back() []rig.Step {
 	return []rig.Step{
 		rig.Prove("the previous version is rolled back to, and keeps the volume", func(ctx context.Context, p *rig.Run) {
-			installPrevious(ctx, p, u.current)
+			pulls := pullContinuously(ctx, p, rig.Alpha)
 			u.installed = false
+			installPrevious(ctx, p, u.current)
+			untouched := p.Identities(ctx, p.Session.Shoot)
+			releaseCaches(ctx, p)
+			p.Unchanged(ctx, p.Session.Shoot, untouched)
 			deployPrevious(ctx, p)
 			p.AwaitCaches(ctx, rig.Alpha)
-			if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != u.before {
-				p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", u.before, after)
-			}
+			writePreviousStatus(ctx, p)
+			u.sameVolume(ctx, p)
+			pulls.end(p, rig.Alpha, rig.MaxPull)
 		}).InFullLane(),
 
 		rig.Prove("the previous version's script takes over the nodes, which pull what is cached", func(ctx context.Context, p *rig.Run) {
@@ -173,13 +177,43 @@ func (u *upgraded) back() []rig.Step {
 				p.FetchedOnce(ctx, u.img, accesslog.AskerCache), p.FetchedOnce(ctx, fresh, accesslog.AskerCache))
 		}).InFullLane(),
 
-		rig.Prove("this version removes what the previous one left", func(ctx context.Context, p *rig.Run) {
+		rig.Prove("this version adopts the cache again, and removes what the previous one left", func(ctx context.Context, p *rig.Run) {
 			p.Check(cachetest.UseImage(ctx, p.Session.Testbed, cachetest.Image(p.Session.Testbed)))
 			u.installed = true
+			p.Reconcile(ctx, rig.Alpha)
+			p.AwaitCaches(ctx, rig.Alpha)
+			u.sameVolume(ctx, p)
 			p.Reconcile(ctx)
 			p.AwaitCaches(ctx)
 			p.AwaitMirrors(ctx)
 		}).InFullLane(),
+	}
+}
+
+// sameVolume fails the scenario if the volume or the Service of the cache was recreated.
+func (u *upgraded) sameVolume(ctx context.Context, p *rig.Run) {
+	p.Helper()
+	if after := withoutKinds(p.Identities(ctx, p.Session.Shoot), "Pod ", "StatefulSet "); after != u.before {
+		p.Fatalf("the volume or the Service was recreated:\nbefore:\n%s\nafter:\n%s", u.before, after)
+	}
+}
+
+// releaseCaches deletes this version's ManagedResources, but keeps the objects in the shoot. The
+// previous version knows only one of the ManagedResources. If it changed that one instead of
+// creating it, gardener-resource-manager would drop the annotation that lets it replace the
+// StatefulSet, whose serviceName is immutable.
+func releaseCaches(ctx context.Context, p *rig.Run) {
+	p.Helper()
+	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceServices} {
+		p.Check(managedresources.SetKeepObjects(ctx, p.Session.Seed, rig.ShootNamespace, name, true))
+	}
+	for _, name := range []string{v1alpha3.ManagedResourceCaches, v1alpha3.ManagedResourceServices, monitoringResource} {
+		resource := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: rig.ShootNamespace, Name: name}}
+		p.Check(client.IgnoreNotFound(p.Session.Seed.Delete(ctx, resource)))
+		p.Await(ctx, "ManagedResource "+name+" is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
+			err := p.Session.Seed.Get(ctx, client.ObjectKeyFromObject(resource), resource)
+			return apierrors.IsNotFound(err), fmt.Sprint(resource.Status.Conditions), client.IgnoreNotFound(err)
+		})
 	}
 }
 
@@ -218,8 +252,8 @@ func deployPrevious(ctx context.Context, p *rig.Run) {
 		WithSecretRef(name).DeletePersistentVolumeClaims(true).Reconcile(ctx))
 }
 
-// putPreviousExtension creates the Extension with the status that the previous version wrote.
-func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
+// createPreviousExtension creates the Extension of a shoot with a cache for alpha.
+func createPreviousExtension(ctx context.Context, p *rig.Run) {
 	p.Helper()
 	shoot, err := cachetest.Shoot(rig.Alpha)
 	p.Check(err)
@@ -232,6 +266,13 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 		}},
 	}
 	p.Check(p.Session.Seed.Create(ctx, extension))
+}
+
+// writePreviousStatus writes the status of the Extension as the previous version does. It keeps the
+// state, which the previous version does not know.
+func writePreviousStatus(ctx context.Context, p *rig.Run) {
+	p.Helper()
+	extension, service := p.Extension(ctx), p.Services(ctx)[rig.Alpha]
 	patch := client.MergeFrom(extension.DeepCopy())
 	extension.Status.ObservedGeneration = extension.Generation
 	extension.Status.LastOperation = &gardencorev1beta1.LastOperation{
@@ -240,7 +281,7 @@ func putPreviousExtension(ctx context.Context, p *rig.Run, endpoint string) {
 	}
 	extension.Status.ProviderStatus = &runtime.RawExtension{Raw: fmt.Appendf(nil,
 		`{"apiVersion":"registry.extensions.gardener.cloud/v1alpha3","kind":"RegistryStatus","caches":[`+
-			`{"upstream":%q,"endpoint":%q,"remoteURL":%q}]}`, rig.Alpha, endpoint, "http://"+rig.Alpha)}
+			`{"upstream":%q,"endpoint":"http://%s:5000","remoteURL":%q}]}`, rig.Alpha, service.Spec.ClusterIP, "http://"+rig.Alpha)}
 	p.Check(p.Session.Seed.Status().Patch(ctx, extension, patch))
 }
 
