@@ -41,6 +41,8 @@ KUBECTL := bin/kubectl
 DLV := bin/dlv
 # The programs that the scenario inner-loop runs.
 INNER_LOOP := $(SKAFFOLD) $(KUBECTL) bin/testbed
+# What the scenario garden-published publishes.
+RELEASE := images bin/publish
 SEED_KUBECONFIG := .testbed/registry-cache/seed.kubeconfig
 # Finds the files of the repository, without those that a run builds, downloads or creates.
 FILES = find . -type d \( -name .git -o -name .testbed -o -name _artifacts -o -path ./bin \) -prune -o -type f
@@ -110,12 +112,12 @@ e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed
 e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
 
 .PHONY: e2e-all
-e2e-all: bin/e2e.test $(INNER_LOOP) images bin/publish ## Create a testbed, run all scenarios but failover-old and soak, with all field bugs (docs/field-bugs.md), and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
+e2e-all: bin/e2e.test $(INNER_LOOP) $(RELEASE) ## Create a testbed, run all scenarios but failover-old and soak, with all field bugs (docs/field-bugs.md), and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)
 	$(note-ignored)
 	@exec tools/e2e-all
 
 .PHONY: e2e-matrix
-e2e-matrix: bin/e2e.test bin/testbed images bin/publish ## Run scenarios on testbeds that differ from the default in IP family, kube-proxy mode, containerd or number of workers (MATRIX=regexp, KEEP=1)
+e2e-matrix: bin/e2e.test bin/testbed $(RELEASE) ## Run scenarios on testbeds that differ from the default in IP family, kube-proxy mode, containerd or number of workers (MATRIX=regexp, KEEP=1)
 	$(note-ignored)
 	@exec e2e/matrix/run
 
@@ -125,7 +127,7 @@ e2e-versions: bin/e2e.test bin/testbed ## Run scenarios on other versions of Kub
 	@exec e2e/matrix/run versions/kubernetes-{1.34,1.36,1.37}
 
 .PHONY: e2e-garden
-e2e-garden: bin/e2e.test bin/testbed images bin/publish ## Run scenarios in a testbed with Gardener's own control plane (KEEP=1)
+e2e-garden: bin/e2e.test bin/testbed $(RELEASE) ## Run scenarios in a testbed with Gardener's own control plane (KEEP=1)
 	$(note-ignored)
 	@MATRIX='^garden$$' exec e2e/matrix/run
 
@@ -200,7 +202,7 @@ reproducible: images ## Build the images of HEAD again, in another folder and wi
 	cmp "$$work/tree/bin/images/index.json" bin/images/index.json
 
 .PHONY: publish
-publish: images bin/publish ## Push images, SBOMs and charts (REGISTRY=registry.example.org/gardener, ALIAS=its name in clusters), see docs/operations.md
+publish: $(RELEASE) ## Push images, SBOMs and charts (REGISTRY=registry.example.org/gardener, ALIAS=its name in clusters), see docs/operations.md
 	$(note-ignored)
 	@exec ./bin/publish --registry "$(call given,REGISTRY)" --alias "$(call given,ALIAS)"
 

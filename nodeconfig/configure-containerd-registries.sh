@@ -60,11 +60,9 @@ pem() { # certificates...
   done
 }
 
-# containerd fails a pull if it cannot read the file that "ca" names. So "ca" names hosts.toml
-# itself: then the certificates cannot be lost while the file remains. The certificates come before
-# the first "ca", so a truncated file that still parses contains them. A file for direct pulls also
-# contains the CA of the endpoint: containerd may have parsed the file with the endpoint before, and
-# read the certificates only now.
+# containerd fails a pull if it cannot read the file of "ca", so "ca" names hosts.toml itself. The
+# certificates come before the first "ca", so a truncated file that parses contains them. A file for
+# direct pulls keeps them for a pull that has parsed the file before, and reads "ca" only now.
 hosts_toml() { # endpoint (empty for direct pulls) upstream_url endpoint_ca upstream_ca
   printf '%s\n' "$mark" '# Do not edit: this file goes away with the registry cache.'
   if [[ -n $3$4 ]]; then

@@ -75,7 +75,7 @@ func TestEndToEndAll(t *testing.T) {
 			t.Parallel()
 			folder := programs(t, map[string]string{"bin/e2e.test": tc.lane, "e2e/matrix/run": tc.matrix, "bin/testbed": "exit 3"})
 			copyProgram(t, folder, "tools/e2e-all")
-			_, stderr, err := runMake(t, folder, nil, "bin/e2e.test: ;\n", append(tc.settings, "INNER_LOOP=", "e2e-all")...)
+			_, stderr, err := runMake(t, folder, nil, "bin/e2e.test: ;\n", append(tc.settings, "INNER_LOOP=", "RELEASE=", "e2e-all")...)
 			if (err == nil) != (tc.want == "") || !strings.Contains(stderr, tc.want) {
 				t.Errorf("%v: %s", err, stderr)
 			}
