@@ -155,7 +155,7 @@ soak: bin/e2e.test ## Let caches fail at random while each worker pulls every fi
 	@RUN='^soak$$' exec ./bin/e2e.test -test.timeout=8h
 
 .PHONY: e2e-mutants
-e2e-mutants: bin/e2e.test bin/testbed ## Plant seventeen bugs, one after another, and check that scenarios fail. The testbed is kept. (ARGS=cleaner-skipped plants only this bug, KEEP=1 leaves the last one)
+e2e-mutants: bin/e2e.test bin/testbed ## Plant eighteen bugs, one after another, and check that scenarios fail. The testbed is kept, with a garden. (ARGS=cleaner-skipped plants only this bug, KEEP=1 leaves the last one)
 	$(note-ignored)
 	@go test -c -tags e2e -o bin/plantedbugs.test ./e2e/plantedbugs
 	@cd e2e/plantedbugs && exec ../../bin/plantedbugs.test -test.v -test.run='^TestScenariosCatchBugs$$' -test.timeout=8h $(ARGS)

@@ -18,6 +18,9 @@ type bug struct {
 }
 
 const (
+	// gardenFile is the configuration of the testbed for inGarden.
+	gardenFile = "e2e/matrix/garden.yaml"
+
 	webhook = "webhook/operatingsystemconfig/handler.go"
 	script  = "nodeconfig/configure-containerd-registries.sh"
 )
@@ -121,6 +124,30 @@ var bugs = []bug{
 		"leak-at-deletion", "the deletion of a Shoot does not wait until the disks of its caches are deleted",
 		Change{"controller/actuator.go", `if !sleeps(cluster) {`, `if false {`},
 		"delete-claims", "the Extension is gone, and claim",
+	},
+}
+
+// inGarden are planted after bugs, in a testbed with a garden. `up` must succeed with them, on the
+// Shoot that the scenarios have left.
+var inGarden = []bug{
+	{
+		"no-resources", "the ControllerRegistration handles no resource: no Shoot gets an Extension, and Gardener never installs the extension",
+		Change{
+			"examples/controller-registration.yaml", `  resources:
+  - kind: Extension
+    type: registry-cache
+    # Caches run on the nodes of the Shoot.
+    workerlessSupported: false
+    lifecycle:
+      # The extension needs Services in the Shoot for the caches' endpoints, which the later OperatingSystemConfig contains.
+      reconcile: AfterKubeAPIServer
+      # The ManagedResources are deleted while the API server of the Shoot still runs.
+      delete: BeforeKubeAPIServer
+      migrate: BeforeKubeAPIServer
+`, `  resources: []
+`,
+		},
+		"pull-through", "alpha and beta are cached: waited up to 1m0s until the caches' ManagedResource is applied",
 	},
 }
 

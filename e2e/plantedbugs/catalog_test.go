@@ -6,8 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // root returns the absolute path of the repository.
@@ -25,7 +29,7 @@ func root(t *testing.T) string {
 func TestCatalog(t *testing.T) {
 	t.Parallel()
 	scenarios, seen := sources(t), map[string]bool{}
-	for _, bug := range bugs {
+	for _, bug := range slices.Concat(bugs, inGarden) {
 		if seen[bug.name] || bug.name == "" || bug.effect == "" || bug.reason == "" || bug.Old == bug.New {
 			t.Errorf("bug %q is incomplete, or its name is not unique", bug.name)
 		}
@@ -43,6 +47,11 @@ func TestCatalog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if filepath.Ext(bug.File) == ".yaml" {
+				if content, err := os.ReadFile(filepath.Join(folder, filepath.Base(bug.File))); err != nil || yaml.UnmarshalStrict(content, &map[string]any{}) != nil {
+					t.Errorf("the changed file cannot be parsed (%v):\n%s", err, content)
+				}
+			}
 			cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "./"+filepath.Dir(bug.File))
 			if filepath.Ext(bug.File) == ".sh" {
 				cmd = exec.CommandContext(t.Context(), "bash", "-n", filepath.Join(folder, filepath.Base(bug.File)))
@@ -52,6 +61,21 @@ func TestCatalog(t *testing.T) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
+	}
+}
+
+// TestGarden checks that the garden lane runs the scenarios that must catch the bugs in a garden.
+func TestGarden(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile(filepath.Join(root(t), gardenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lane := regexp.MustCompile(`(?m)^# scenarios: (.*)$`).FindSubmatch(file)
+	for _, bug := range inGarden {
+		if matches, err := regexp.MatchString(string(lane[1]), bug.scenario); err != nil || !matches {
+			t.Errorf("%s: %s does not run %s (%v)", bug.name, gardenFile, bug.scenario, err)
+		}
 	}
 }
 
@@ -105,7 +129,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestDocs compares the table of docs/planted-bugs.md with bugs.
+// TestDocs compares the table of docs/planted-bugs.md with the catalog.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/planted-bugs.md")
@@ -113,7 +137,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows strings.Builder
-	for _, bug := range bugs {
+	for _, bug := range slices.Concat(bugs, inGarden) {
 		rows.WriteString("| `" + bug.name + "` | " + bug.effect + " | `" + bug.scenario + "` |\n")
 	}
 	if !strings.Contains(string(page), "| --- | --- | --- |\n"+rows.String()+"\n") {

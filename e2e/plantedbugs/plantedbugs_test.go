@@ -28,23 +28,43 @@ const (
 
 // TestScenariosCatchBugs first runs the scenarios without a bug: they must pass, otherwise a
 // failure proves nothing. For each bug it then rolls out the bug, runs its scenario, which must
-// fail for the bug's reason, and restores the testbed. The arguments of the program are the names
-// of bugs; the default is all bugs. With KEEP=1 the last bug stays in the testbed.
+// fail for the bug's reason, and restores the testbed. It then does the same in a garden. The
+// arguments of the program are the names of bugs; the default is all bugs. With KEEP=1 the last bug
+// stays in the testbed.
 func TestScenariosCatchBugs(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	names := flag.Args()
 	for _, name := range names {
-		if !slices.ContainsFunc(bugs, func(b bug) bool { return b.name == name }) {
+		if !slices.ContainsFunc(slices.Concat(bugs, inGarden), func(b bug) bool { return b.name == name }) {
 			t.Fatalf("unknown planted bug %q; docs/planted-bugs.md lists them", name)
 		}
 	}
-	chosen := slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return len(names) > 0 && !slices.Contains(names, b.name) })
+	choose := func(from []bug) []bug {
+		return slices.DeleteFunc(slices.Clone(from), func(b bug) bool { return len(names) > 0 && !slices.Contains(names, b.name) })
+	}
+	keep, garden := os.Getenv("KEEP") != "", choose(inGarden)
+	catchAll(ctx, t, "", choose(bugs), keep && len(garden) == 0)
+	catchAll(ctx, t, gardenFile, garden, keep) // last, because a garden recreates the seed
+}
+
+// catchAll plants the bugs on a testbed with this configuration; empty means the default. With
+// keep, the last bug stays in the testbed.
+func catchAll(ctx context.Context, t *testing.T, config string, chosen []bug, keep bool) {
+	t.Helper()
+	if len(chosen) == 0 {
+		return
+	}
 	var scenarios []string
 	for _, bug := range chosen {
 		scenarios = append(scenarios, bug.scenario)
 	}
-	r := run{root: root(t), program: filepath.Join(root(t), "bin", "e2e.test"), folder: folder(t, "none")}
+	r, name := run{root: root(t), program: filepath.Join(root(t), "bin", "e2e.test"), config: config, results: "_artifacts"}, "none"
+	if config != "" {
+		lane := strings.TrimSuffix(filepath.Base(config), filepath.Ext(config))
+		r.results, name = filepath.Join(r.results, lane), name+"-"+lane
+	}
+	r.folder = folder(t, name)
 	summary := r.scenarios(ctx, t, bringup.UpTimeout+runTimeout, scenarios...)
 	for _, scenario := range scenarios {
 		if o, err := find(summary, scenario); err != nil || o.Result != "passed" {
@@ -52,7 +72,7 @@ func TestScenariosCatchBugs(t *testing.T) {
 		}
 	}
 	for i, bug := range chosen {
-		t.Run(bug.name, func(t *testing.T) { r.catch(ctx, t, bug, os.Getenv("KEEP") != "" && i == len(chosen)-1) })
+		t.Run(bug.name, func(t *testing.T) { r.catch(ctx, t, bug, keep && i == len(chosen)-1) })
 		if ctx.Err() != nil {
 			t.Fatalf("interrupted: the testbed may run the bug %s; `make up` removes it", bug.name)
 		}
@@ -62,6 +82,8 @@ func TestScenariosCatchBugs(t *testing.T) {
 // run describes a run of the program that contains the scenarios.
 type run struct {
 	root, program string
+	config        string   // the value of CONFIG
+	results       string   // the folder of root into which the scenarios write their results
 	folder        string   // for the log and the results
 	planted       []string // the environment that plants a bug
 }
@@ -76,7 +98,7 @@ func (r run) catch(ctx context.Context, t *testing.T, bug bug, keep bool) {
 		t.Fatal(err)
 	}
 	planted.planted = []string{"GOFLAGS=" + os.Getenv("GOFLAGS") + " '-overlay=" + overlay + "'"}
-	if strings.HasPrefix(bug.File, "cachetest/") { // no image contains a bug of the testbed
+	if strings.HasPrefix(bug.File, "cachetest/") || strings.HasPrefix(bug.File, "examples/") { // no image contains these files
 		planted.program = filepath.Join(planted.folder, "e2e.test")
 		if err := planted.start(ctx, t, nil, "go", "test", "-c", "-tags", "e2e", "-o", planted.program, "./e2e"); err != nil {
 			t.Fatalf("build the scenarios with the bug: %v", err)
@@ -102,9 +124,9 @@ func (r run) scenarios(ctx context.Context, t *testing.T, timeout time.Duration,
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	begun, results := time.Now(), filepath.Join(r.root, "_artifacts")
+	begun, results := time.Now(), filepath.Join(r.root, r.results)
 	summary := filepath.Join(results, "summary.json")
-	err := r.start(ctx, t, []string{"RUN=^(" + strings.Join(names, "|") + ")$", "KEEP=1", "CONFIG=", "LANE=", "LIST=", "LEAVE="}, r.program)
+	err := r.start(ctx, t, []string{"RUN=^(" + strings.Join(names, "|") + ")$", "KEEP=1", "CONFIG=" + r.config, "LANE=", "LIST=", "LEAVE="}, r.program)
 	// Exit code 1 means that scenarios have failed. A run that could not start writes no results.
 	if exit, failed := errors.AsType[*exec.ExitError](err); err != nil && (!failed || exit.ExitCode() != 1) {
 		t.Fatalf("run the scenarios: %v; see %s", err, r.log())
