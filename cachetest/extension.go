@@ -8,6 +8,7 @@ package cachetest
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,6 +28,9 @@ const (
 	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
 	// AdmissionNamespace is the admission's namespace. Its ServiceAccounts are audited as well.
 	AdmissionNamespace = "registry-cache-admission"
+
+	// reserve is the percentage of a volume that a cache keeps free.
+	reserve = 5
 
 	imageCache     = "registry-cache"
 	imageExtension = "registry-cache-extension"
@@ -52,7 +56,19 @@ func Extension() kind.Extension {
 		Replaced:  kind.Wait{Name: "caches in the shoot", Until: awaitCaches},
 		Reporter:  reporter{},
 		Targets:   targets{},
+		CheckDisk: checkDisk,
 	}
+}
+
+// checkDisk warns if caches without cache.limit, as an earlier version deploys them, store nothing:
+// they keep a part of the whole file system free, which all nodes share.
+func checkDisk(size, free uint64) string {
+	const gib = 1 << 30
+	if kept := size / 100 * reserve; free < kept {
+		return fmt.Sprintf("%.1f GiB are free; with less than %.1f GiB, %d %% of the file system, caches without cache.limit let blobs pass through, "+
+			"and the scenario upgrade fails: free some space", float64(free)/gib, float64(kept)/gib, reserve)
+	}
+	return ""
 }
 
 func configure(ctx context.Context, upstreams []string) ([]byte, error) {

@@ -39,6 +39,9 @@ type Extension struct {
 	Replaced  Wait     // runs after a rollout if the Shoot enables the extension
 	Reporter  Reporter // adds to the status
 	Targets   Targets  // the parts that faults can break
+	// CheckDisk returns a warning if the file system of the volumes, whose size and free space are in
+	// bytes, has too little space for the extension, or "".
+	CheckDisk func(size, free uint64) string
 }
 
 // ExtensionImage is an image of an extension, and where it runs.

@@ -154,12 +154,12 @@ func newDoctorCommand(options *kind.Options) *cobra.Command {
 		Short: "Check this machine and the Docker Engine, and print the status of the testbed",
 		Args:  program.Args(cobra.NoArgs),
 		RunE: onTestbed(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
-			machine, err := bringup.Inspect(cmd.Context())
+			machine, err := bringup.Inspect(cmd.Context(), testbed.Extension)
 			if err != nil {
 				return err
 			}
 			seen, err := status.OfTestbed(cmd.Context(), testbed)
-			found := examination{Machine: machine.String(), Problems: machine.Failures(), Testbed: seen}
+			found := examination{Machine: machine.String(), Warning: machine.Warning, Problems: machine.Failures(), Testbed: seen}
 			return errors.Join(answer(cmd, found, found.write), found.err(), err)
 		}),
 	})
@@ -168,12 +168,16 @@ func newDoctorCommand(options *kind.Options) *cobra.Command {
 // examination is the output of `testbed doctor`.
 type examination struct {
 	Machine  string            `json:"machine"`
+	Warning  string            `json:"warning,omitempty"`  // about the machine
 	Problems []bringup.Failure `json:"problems,omitempty"` // of the machine
 	Testbed  *status.Testbed   `json:"testbed"`
 }
 
 func (e examination) write(out io.Writer) error {
 	fmt.Fprintf(out, "MACHINE  %s\n", e.Machine)
+	if e.Warning != "" {
+		fmt.Fprintf(out, "WARNING  %s\n", e.Warning)
+	}
 	return e.Testbed.Write(out)
 }
 

@@ -76,7 +76,7 @@ func awaitFull(ctx context.Context, folders ...string) *Full {
 // findFull returns the first full file system of the folders, or nil.
 func findFull(folders ...string) *Full {
 	for _, folder := range folders {
-		if found, err := freeSpace(folder); err == nil && found.bytes < leastFree {
+		if found, _, err := freeSpace(folder); err == nil && found.bytes < leastFree {
 			return &Full{found}
 		}
 	}

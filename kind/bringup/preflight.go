@@ -44,6 +44,7 @@ type Machine struct {
 	needed, disk       []space // the space that must be free, and the space that is free, in the same order
 	memory             uint64  // the total memory in bytes, or this cgroup's limit if that is lower
 	instances, watches uint64  // limits of inotify
+	Warning            string  // what will fail although the machine meets the requirements, or empty
 }
 
 // Failure is a requirement that this machine does not meet.
@@ -72,8 +73,8 @@ func (f *Failures) Error() string {
 
 // checkMachine returns *Failures if this machine does not meet the requirements. As root it raises
 // inotify limits that are too low; it changes nothing else.
-func checkMachine(ctx context.Context, _ *kind.Testbed) error {
-	machine, err := Inspect(ctx)
+func checkMachine(ctx context.Context, t *kind.Testbed) error {
+	machine, err := Inspect(ctx, t.Extension)
 	if err != nil {
 		return err
 	}
@@ -81,19 +82,23 @@ func checkMachine(ctx context.Context, _ *kind.Testbed) error {
 		progress.Note(ctx, "inotify limits raised")
 	}
 	progress.Note(ctx, "%s", machine)
+	if machine.Warning != "" {
+		progress.Note(ctx, "warning: %s", machine.Warning)
+	}
 	if failed := machine.Failures(); len(failed) > 0 {
 		return &Failures{List: failed}
 	}
 	return nil
 }
 
-// Inspect returns the properties of this machine. It changes nothing.
-func Inspect(ctx context.Context) (Machine, error) {
+// Inspect returns the properties of this machine, on which the extension will run. It changes
+// nothing.
+func Inspect(ctx context.Context, extension kind.Extension) (Machine, error) {
 	disk, err := spaceNeeded(ctx)
 	if err != nil {
 		return Machine{}, err
 	}
-	return readMachine(disk)
+	return readMachine(disk, extension.CheckDisk)
 }
 
 // String returns a summary for a progress line.
@@ -133,12 +138,18 @@ func (m Machine) Failures() []Failure {
 	return failed
 }
 
-func readMachine(needed []space) (Machine, error) {
+func readMachine(needed []space, checkDisk func(total, free uint64) string) (Machine, error) {
 	m := Machine{needed: needed}
 	var err error
-	for _, wanted := range needed {
-		found, diskErr := freeSpace(wanted.directory)
+	for i, wanted := range needed {
+		found, total, diskErr := freeSpace(wanted.directory)
 		m.disk, err = append(m.disk, found), errors.Join(err, diskErr)
+		if checkDisk == nil || len(needed) == 1 || i > 0 || diskErr != nil {
+			continue // not the disk of a local engine, which has the volumes
+		}
+		if warning := checkDisk(total, found.bytes); warning != "" {
+			m.Warning = found.directory + ": " + warning
+		}
 	}
 	var system unix.Sysinfo_t
 	err = errors.Join(err, unix.Sysinfo(&system), readNumber(instancesFile, &m.instances), readNumber(watchesFile, &m.watches))
@@ -150,17 +161,17 @@ func readMachine(needed []space) (Machine, error) {
 }
 
 // freeSpace returns the space that unprivileged processes can use at a directory or its closest
-// existing parent.
-func freeSpace(directory string) (space, error) {
+// existing parent, and the size of the file system in bytes.
+func freeSpace(directory string) (free space, total uint64, err error) {
 	for {
 		var stat unix.Statfs_t
 		err := unix.Statfs(directory, &stat)
 		if err == nil {
-			return space{directory, stat.Bavail * uint64(stat.Bsize)}, nil
+			return space{directory, stat.Bavail * uint64(stat.Bsize)}, stat.Blocks * uint64(stat.Bsize), nil
 		}
 		parent := filepath.Dir(directory)
 		if !errors.Is(err, fs.ErrNotExist) || parent == directory {
-			return space{}, fmt.Errorf("free space at %s: %w", directory, err)
+			return space{}, 0, fmt.Errorf("free space at %s: %w", directory, err)
 		}
 		directory = parent
 	}

@@ -89,7 +89,7 @@ func TestMemoryLimit(t *testing.T) {
 
 func TestDiskFreeOfADirectoryThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
-	found, err := freeSpace(filepath.Join(dir, "a", "b"))
+	found, _, err := freeSpace(filepath.Join(dir, "a", "b"))
 	if err != nil || found.directory != dir || found.bytes == 0 {
 		t.Errorf("got %+v, %v; want free space of %s", found, err, dir)
 	}
@@ -97,13 +97,37 @@ func TestDiskFreeOfADirectoryThatIsNotThereYet(t *testing.T) {
 
 func TestReadMachine(t *testing.T) {
 	dir := t.TempDir()
-	machine, err := readMachine([]space{{dir, 1}, {filepath.Join(dir, "missing"), 1 << 60}})
+	machine, err := readMachine([]space{{dir, 1}, {filepath.Join(dir, "missing"), 1 << 60}}, nil)
 	if err != nil || machine.memory == 0 || machine.instances == 0 || machine.watches == 0 {
 		t.Fatalf("got %+v, %v", machine, err)
 	}
 	failed := machine.Failures()
 	if len(failed) == 0 || !strings.Contains(failed[0].Problem, dir) || strings.Contains(failed[0].Problem, ";") {
 		t.Errorf("failures %+v, want one that names %s once", failed, dir)
+	}
+}
+
+// TestWarning: the extension checks the disk of the engine, if that is local. A warning fails nothing.
+func TestWarning(t *testing.T) {
+	docker, cache := t.TempDir(), t.TempDir()
+	for name, tc := range map[string]struct {
+		needed []space
+		check  string // the result of the check
+		want   string
+	}{
+		"a local engine":  {[]space{{docker, 0}, {cache, 0}}, "too little", docker + ": too little"},
+		"enough":          {[]space{{docker, 0}, {cache, 0}}, "", ""},
+		"a remote engine": {[]space{{cache, 0}}, "too little", ""},
+	} {
+		m, err := readMachine(tc.needed, func(size, free uint64) string {
+			if free == 0 || free > size {
+				t.Errorf("%s: %d of %d bytes are free", name, free, size)
+			}
+			return tc.check
+		})
+		if err != nil || m.Warning != tc.want {
+			t.Errorf("%s: warning %q, error %v, want %q", name, m.Warning, err, tc.want)
+		}
 	}
 }
 
