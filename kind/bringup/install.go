@@ -71,7 +71,7 @@ func Install(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[strin
 	if err != nil {
 		return err
 	}
-	if err := extension.Offer(ctx, garden); err != nil {
+	if err := extension.Offer(ctx, garden, seed); err != nil {
 		return err
 	}
 	installed, err := extension.Installed(ctx, seed.Client())

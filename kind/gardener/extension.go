@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"strings"
 	"time"
 
@@ -62,18 +64,43 @@ func (e Extension) Deploy(ctx context.Context, seed kubernetes.Interface) error 
 	if err := EnsureGardenNamespace(ctx, seed.Client()); err != nil {
 		return err
 	}
+	if err := render(ctx, NewGarden(garden...), seed, e.Name); err != nil {
+		return fmt.Errorf("install extension %s: %w", e.Name, err)
+	}
+	return DeployNetworkPolicies(ctx, seed.Client(), GardenNamespace, e.Namespace())
+}
+
+// render runs gardenlet's ControllerInstallation reconciler once.
+func render(ctx context.Context, garden client.Client, seed kubernetes.Interface, installation string) error {
 	reconciler := &controllerinstallation.Reconciler{
-		GardenClient:          NewGarden(garden...),
+		GardenClient:          garden,
 		SeedClientSet:         seed,
 		Clock:                 clock.RealClock{},
 		Identity:              Identity(),
 		GardenClusterIdentity: GardenIdentity,
 		GardenNamespace:       GardenNamespace,
 	}
-	if _, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: e.Name}}); err != nil {
-		return fmt.Errorf("install extension %s: %w", e.Name, err)
+	_, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: installation}})
+	return err
+}
+
+// checkRendered returns an error unless the seed contains what gardenlet now renders for the
+// ControllerInstallation. gardenlet does not report which ControllerDeployment it has rendered. So
+// checkRendered renders it into an in-memory seed, and compares the Secrets of both
+// ManagedResources, whose names contain a hash of the content. It does not change the garden.
+func checkRendered(ctx context.Context, garden client.Client, seed kubernetes.Interface, installation string) error {
+	memory := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
+	inMemory := fakekubernetes.NewClientSetBuilder().WithClient(memory).WithChartRenderer(seed.ChartRenderer()).Build()
+	if err := render(logf.IntoContext(ctx, logr.Discard()), client.NewDryRunClient(garden), inMemory, installation); err != nil {
+		return err
 	}
-	return DeployNetworkPolicies(ctx, seed.Client(), GardenNamespace, e.Namespace())
+	wanted, found := &resourcesv1alpha1.ManagedResource{}, &resourcesv1alpha1.ManagedResource{}
+	key := client.ObjectKey{Namespace: GardenNamespace, Name: installation}
+	err := errors.Join(memory.Get(ctx, key, wanted), seed.Client().Get(ctx, key, found))
+	if err == nil && !reflect.DeepEqual(found.Spec.SecretRefs, wanted.Spec.SecretRefs) {
+		err = fmt.Errorf("gardenlet has not yet rendered the update of ControllerInstallation %s", installation)
+	}
+	return err
 }
 
 // deployment returns the ControllerDeployment with the chart and its values.
@@ -115,8 +142,9 @@ func (e Extension) gardenObjects() ([]client.Object, error) {
 
 // Offer creates or updates the extension's ControllerRegistration and ControllerDeployment in the
 // garden. gardener-controller-manager creates a ControllerInstallation when a Shoot needs the
-// extension. If there is one already, Offer waits up to a minute until it refers to the update.
-func (e Extension) Offer(ctx context.Context, garden client.Client) error {
+// extension. If there is one already, Offer waits up to a minute until gardenlet has rendered the
+// update into the seed.
+func (e Extension) Offer(ctx context.Context, garden client.Client, seed kubernetes.Interface) error {
 	deployment, err := e.deployment()
 	if err != nil {
 		return err
@@ -142,6 +170,9 @@ func (e Extension) Offer(ctx context.Context, garden client.Client) error {
 			}
 			if ptr.Deref(installation.Spec.DeploymentRef, corev1.ObjectReference{}).ResourceVersion != deployment.ResourceVersion {
 				return fmt.Errorf("ControllerInstallation %s refers to the last ControllerDeployment", installation.Name)
+			}
+			if err := checkRendered(ctx, garden, seed, installation.Name); err != nil {
+				return err
 			}
 		}
 		return nil
