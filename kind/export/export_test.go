@@ -215,8 +215,10 @@ func TestSecrets(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got %q, want %q", &out, want)
 	}
-	if without, with := objects("seed", false), objects("seed", true); len(with) != len(without)+1 || with[len(without)].file != "garden.yaml" {
-		t.Errorf("the objects of a garden are %v", with[len(without):])
+	without, with := objects("seed", false), objects("seed", true)
+	with = with[len(without):]
+	if len(with) != 2 || with[0].file != "garden.yaml" || with[1].file != "apiservices.yaml" || strings.Contains(strings.Join(with[1].argv, " "), "core.gardener.cloud") {
+		t.Errorf("the objects of a garden are %v", with)
 	}
 	for _, cluster := range []string{"seed", "shoot"} {
 		for _, p := range objects(cluster, true) {

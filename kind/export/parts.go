@@ -36,6 +36,7 @@ const contents = `| file | content |
 | upstream/HOST | access.jsonl contains a record of each request with its asker (cache, node, harness); messages.log |
 | seed, shoot | docker-info.txt and folders of kind |
 | .../objects | Kubernetes objects, events.txt, and secrets.txt with the keys of Secrets, without data |
+| | with a garden: its objects in garden.yaml, and apiservices.yaml, which shows whether its APIs answer |
 | .../NODE | journal.log, containerd.log, kubelet.log; pods contains the logs of containers, including previous runs |
 | .../NODE/state | certs.d.txt contains all files in certs.d; script.txt contains the script's state and its age |
 | | units.txt, containerd.toml, containers.txt, disk.txt, network.txt, firewall.txt, processes.txt |
@@ -209,8 +210,11 @@ func objects(cluster string, garden bool) []program {
 		all = append(all, get("gardener.yaml", "extensions.extensions.gardener.cloud,operatingsystemconfigs.extensions.gardener.cloud,"+
 			"workers.extensions.gardener.cloud,clusters.extensions.gardener.cloud,managedresources.resources.gardener.cloud", "--output=yaml"))
 		if garden {
-			all = append(all, get("garden.yaml", "shoots.core.gardener.cloud,seeds.core.gardener.cloud,controllerinstallations.core.gardener.cloud,"+
-				"controllerregistrations.core.gardener.cloud,leases.coordination.k8s.io,apiservices.apiregistration.k8s.io", "--output=yaml"))
+			all = append(all,
+				get("garden.yaml", "shoots.core.gardener.cloud,seeds.core.gardener.cloud,controllerinstallations.core.gardener.cloud,"+
+					"controllerregistrations.core.gardener.cloud,controllerdeployments.core.gardener.cloud", "--output=yaml"),
+				// Apart, because kubectl prints nothing if it does not find one of the resources.
+				get("apiservices.yaml", "apiservices.apiregistration.k8s.io,leases.coordination.k8s.io", "--output=yaml"))
 		}
 	}
 	return all

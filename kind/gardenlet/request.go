@@ -198,7 +198,7 @@ func (g *Gardenlet) await(ctx context.Context, generation int64) error {
 		}
 		if err != nil || shoot.Status.ObservedGeneration < generation || shoot.Status.LastOperation == nil {
 			problem = err
-			return false, g.running(ctx)
+			return false, Running(ctx, g.Garden)
 		}
 		problem = nil
 		switch last := shoot.Status.LastOperation; last.State {
@@ -211,7 +211,7 @@ func (g *Gardenlet) await(ctx context.Context, generation int64) error {
 				return false, problem
 			}
 		}
-		return false, g.running(ctx)
+		return false, Running(ctx, g.Garden)
 	})
 	switch {
 	case err == nil || errors.Is(err, problem):
@@ -224,10 +224,10 @@ func (g *Gardenlet) await(ctx context.Context, generation int64) error {
 	return fmt.Errorf("wait for the operation on shoot %s: %w", g.Name, errors.Join(err, problem))
 }
 
-// running returns an error if the permanent gardenlet has not renewed its lease for leaseTimeout.
+// Running returns an error if the permanent gardenlet has not renewed its lease for leaseTimeout.
 // It ignores that the lease cannot be read.
-func (g *Gardenlet) running(ctx context.Context) error {
-	if renewed, err := Renewed(ctx, g.Garden); err == nil && time.Since(renewed) > leaseTimeout {
+func Running(ctx context.Context, garden client.Reader) error {
+	if renewed, err := Renewed(ctx, garden); err == nil && time.Since(renewed) > leaseTimeout {
 		return fmt.Errorf("gardenlet has not renewed its lease since %s: start it with `testbed up`", renewed.Format(time.TimeOnly))
 	}
 	return nil

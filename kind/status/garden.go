@@ -8,7 +8,12 @@ import (
 	"io"
 	"time"
 
+	v1beta1helper "github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/utils/kubernetes/health"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
@@ -17,9 +22,10 @@ import (
 
 // Garden is what a real garden reports.
 type Garden struct {
-	Renewed time.Time     `json:"renewed,omitzero"` // when the permanent gardenlet last renewed its lease
-	Shoots  []GardenShoot `json:"shoots,omitempty"`
-	Problem string        `json:"problem,omitempty"`
+	Renewed  time.Time     `json:"renewed,omitzero"`   // when the permanent gardenlet last renewed its lease
+	Problems []string      `json:"problems,omitempty"` // of APIServices, gardenlet and ControllerInstallations
+	Shoots   []GardenShoot `json:"shoots,omitempty"`
+	Problem  string        `json:"problem,omitempty"` // why the rest is missing
 }
 
 // GardenShoot is a Shoot in the garden. Problems are its last errors, and the messages of the
@@ -39,8 +45,38 @@ func (g *Garden) read(ctx context.Context, seed *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
+	return g.readFrom(ctx, garden)
+}
+
+func (g *Garden) readFrom(ctx context.Context, garden client.Reader) (err error) {
+	services := &apiregistrationv1.APIServiceList{}
+	if err := garden.List(ctx, services); err != nil {
+		return fmt.Errorf("list the APIServices: %w", err)
+	}
+	for _, service := range services.Items {
+		if err := health.CheckAPIService(&service); err != nil {
+			g.Problems = append(g.Problems, fmt.Sprintf("APIService %s: %v", service.Name, err))
+		}
+	}
 	if g.Renewed, err = gardenlet.Renewed(ctx, garden); err != nil {
 		return err
+	}
+	if err := gardenlet.Running(ctx, garden); err != nil {
+		g.Problems = append(g.Problems, err.Error())
+	}
+	installations := &gardencorev1beta1.ControllerInstallationList{}
+	if err := garden.List(ctx, installations); err != nil {
+		return fmt.Errorf("list the ControllerInstallations: %w", err)
+	}
+	for _, installation := range installations.Items {
+		for _, wanted := range []gardencorev1beta1.ConditionType{
+			gardencorev1beta1.ControllerInstallationValid, gardencorev1beta1.ControllerInstallationInstalled, gardencorev1beta1.ControllerInstallationHealthy,
+		} {
+			condition := ptr.Deref(v1beta1helper.GetCondition(installation.Status.Conditions, wanted), gardencorev1beta1.Condition{Message: "not reported"})
+			if condition.Status != gardencorev1beta1.ConditionTrue {
+				g.Problems = append(g.Problems, fmt.Sprintf("ControllerInstallation %s is not %s: %s", installation.Name, wanted, condition.Message))
+			}
+		}
 	}
 	shoots := &gardencorev1beta1.ShootList{}
 	if err := garden.List(ctx, shoots); err != nil {
@@ -73,6 +109,9 @@ func (s *Testbed) writeGarden(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "GARDEN\t%s\n", cmp.Or(s.Garden.Problem, fmt.Sprintf("gardenlet renewed its lease %s ago", time.Since(s.Garden.Renewed).Round(time.Second))))
+	for _, problem := range s.Garden.Problems {
+		fmt.Fprintf(w, "  %s %s\n", Mark(false), problem)
+	}
 	for _, shoot := range s.Garden.Shoots {
 		fmt.Fprintf(w, "  %s %s\t%s\n", Mark(len(shoot.Problems) == 0), shoot.Name, cmp.Or(shoot.LastOperation, "no operation yet"))
 		for _, problem := range shoot.Problems {
