@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-
 	"github.com/gardener-extensions/registry-cache/kind/certificate"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/command"
@@ -134,9 +132,9 @@ func (t *Testbed) findUpstreams(ctx context.Context) error {
 
 // AttachGardenlet calls AttachRunning and sets Gardenlet. The caller must hold the testbed's lock.
 //
-// With a garden, the Gardenlet is remote. Otherwise its Garden comes from the state folder, and
-// AttachGardenlet builds the binaries that gardenlet deploys for a Shoot, and loads the image of
-// gardener-resource-manager onto the seed's node.
+// With a garden, the Gardenlet is remote. Otherwise AttachGardenlet builds the binaries that
+// gardenlet deploys for a Shoot, and loads the image of gardener-resource-manager onto the seed's
+// node.
 func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 	if err := t.AttachRunning(ctx); err != nil {
 		return err
@@ -152,14 +150,7 @@ func (t *Testbed) AttachGardenlet(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	registration, err := t.Extension.Registration()
-	if err != nil {
-		return err
-	}
-	if t.Gardenlet, err = t.NewGardenlet(registration); err != nil || t.Config.Garden {
-		return err
-	}
-	t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration)
+	t.Gardenlet, err = t.NewGardenlet(ctx)
 	return err
 }
 
@@ -201,14 +192,19 @@ func (t *Testbed) ManageGarden(ctx context.Context) (err error) {
 }
 
 // NewGardenlet returns a gardenlet for Seed and Shoot. With a garden, it is remote. Otherwise its
-// garden is in memory and contains only the registration.
-func (t *Testbed) NewGardenlet(registration *gardencorev1beta1.ControllerRegistration) (*gardenlet.Gardenlet, error) {
+// garden is in memory, and contains the extension's registration and what the seed holds of it.
+func (t *Testbed) NewGardenlet(ctx context.Context) (*gardenlet.Gardenlet, error) {
 	if !t.Config.Garden {
-		local, err := t.localGardenlet()
-		if err == nil {
-			local.Garden = gardener.NewGarden(registration)
+		registration, err := t.Extension.Registration()
+		if err != nil {
+			return nil, err
 		}
-		return local, err
+		local, err := t.localGardenlet()
+		if err != nil {
+			return nil, err
+		}
+		local.Garden = gardener.NewGarden(registration)
+		return local, local.Recall(ctx)
 	}
 	remote, err := t.connectGardenlet()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// State is the folder with the state of one testbed. Up can recreate all of it except Garden.
+// State is the folder with the state of one testbed. Up can recreate all of it.
 type State string
 
 // Exists reports whether the folder exists. If that cannot be determined, it returns true.
@@ -31,9 +31,6 @@ func (s State) ShootKubeconfig() string { return filepath.Join(string(s), "shoot
 
 // Certificates returns the folder of the testbed's CA.
 func (s State) Certificates() string { return filepath.Join(string(s), "certificates") }
-
-// Garden returns the path of the file in which shoot commands store the garden's objects.
-func (s State) Garden() string { return filepath.Join(string(s), "garden.json") }
 
 // Configuration returns the path of the configuration that the last Up stored.
 func (s State) Configuration() string { return filepath.Join(string(s), "testbed.yaml") }

@@ -16,7 +16,7 @@ import (
 // program.
 var withoutJSON = []string{
 	"down", "exec", "extension render", "extension roll-out", "gardenlet", "kubeconfig", "kubectl", "push", "reproduce",
-	"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile", "shoot restore",
+	"shoot apply", "shoot delete", "shoot disable", "shoot hibernate", "shoot migrate", "shoot reconcile",
 	"shoot rotate-ca-complete", "shoot rotate-ca-start", "shoot wake", "test", "up",
 }
 

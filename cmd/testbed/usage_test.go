@@ -178,7 +178,7 @@ func TestExitCodes(t *testing.T) {
 		"machine too small": {&bringup.Failures{}, program.ExitEnvironment},
 		"no testbed":        {kind.ErrDown, program.ExitEnvironment},
 		"a busy testbed":    {kind.ErrBusy, program.ExitEnvironment},
-		"wrong stage":       {&operate.RefusedError{Operation: "restore", Why: "it is not migrated"}, program.ExitUsage},
+		"wrong stage":       {&operate.RefusedError{Operation: "wake", Why: "it is not there"}, program.ExitUsage},
 		"unknown node":      {&develop.UnknownNodeError{}, program.ExitUsage},
 		"wrong fault":       {&spec.UsageError{}, program.ExitUsage},
 		"wrong option":      {&pull.InvalidError{}, program.ExitUsage},

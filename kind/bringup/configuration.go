@@ -3,7 +3,6 @@ package bringup
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
@@ -11,7 +10,6 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
 	"github.com/gardener-extensions/registry-cache/kind/configuration"
-	"github.com/gardener-extensions/registry-cache/kind/gardener"
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 	"github.com/gardener-extensions/registry-cache/kind/operate"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
@@ -83,45 +81,24 @@ func upstreamHosts(t *kind.Testbed) []string {
 	return t.Hosts(names)
 }
 
-// reconcileShoot deletes the garden that earlier `testbed shoot` commands stored, and reconciles
-// the configuration's Shoot.
-func reconcileShoot(ctx context.Context, t *kind.Testbed) error {
-	if err := os.RemoveAll(t.State.Garden()); err != nil {
-		return fmt.Errorf("remove the garden of the shoot commands: %w", err)
-	}
-	return t.Recorder.Step(ctx, "shoot reconciled", func(ctx context.Context) (err error) {
-		if t.Config.Shoot.Manifest != "" {
-			return reconcileManifest(ctx, t)
-		}
-		var config []byte
-		if t.Extension.Configure != nil {
-			if config, err = t.Extension.Configure(ctx, t.CachedUpstreams()); err != nil {
-				return err
-			}
-		}
-		if config == nil {
-			return t.Gardenlet.Reconcile(ctx, gardenlet.Shoot())
-		}
-		return t.Gardenlet.Reconcile(ctx, gardenlet.Shoot(gardenlet.Extension(t.Extension.Name, config)))
-	})
-}
-
-// reconcileManifest reconciles the Shoot in the file shoot.manifest, and stores the file's Secrets
-// in the garden. Without a real one, that is the garden of `testbed shoot` commands.
-func reconcileManifest(ctx context.Context, t *kind.Testbed) error {
-	wanted, err := operate.LoadManifest(t.Config.Shoot.Manifest)
-	if err != nil {
-		return fmt.Errorf("shoot.manifest: %w", err)
-	}
-	progress.Note(ctx, "%s", t.Relative(t.Config.Shoot.Manifest))
-	if !t.Config.Garden {
-		registration, err := t.Extension.Registration()
+// reconcileShoot reconciles the configuration's Shoot.
+func reconcileShoot(ctx context.Context, t *kind.Testbed) (err error) {
+	if t.Config.Shoot.Manifest != "" {
+		wanted, err := operate.LoadManifest(t.Config.Shoot.Manifest)
 		if err != nil {
-			return err
+			return fmt.Errorf("shoot.manifest: %w", err)
 		}
-		if t.Gardenlet.Garden, err = gardener.OpenGarden(t.State.Garden(), registration); err != nil {
+		progress.Note(ctx, "%s", t.Relative(t.Config.Shoot.Manifest))
+		return operate.ApplyManifest(ctx, t, wanted, wanted.Overlay(gardenlet.Shoot()))
+	}
+	var config []byte
+	if t.Extension.Configure != nil {
+		if config, err = t.Extension.Configure(ctx, t.CachedUpstreams()); err != nil {
 			return err
 		}
 	}
-	return operate.ApplyManifest(ctx, t, wanted, wanted.Overlay(gardenlet.Shoot()))
+	if config == nil {
+		return t.Gardenlet.Reconcile(ctx, gardenlet.Shoot())
+	}
+	return t.Gardenlet.Reconcile(ctx, gardenlet.Shoot(gardenlet.Extension(t.Extension.Name, config)))
 }

@@ -34,7 +34,7 @@ func TestEngineDoesNotAnswer(t *testing.T) {
 			if err := verb(); !errors.As(err, new(*engine.Missing)) {
 				t.Errorf("error %v, want an *engine.Missing", err)
 			}
-			if _, err := os.Stat(bed.State.Garden()); err != nil {
+			if _, err := os.Stat(bed.State.GardenletLog()); err != nil {
 				t.Errorf("the state: %v", err)
 			}
 		})

@@ -13,11 +13,8 @@ import (
 // installGardener installs what gardenlet expects in the shoot, starts the permanent gardenlet of a
 // garden, and installs the extension.
 func installGardener(ctx context.Context, t *kind.Testbed) error {
-	registration, err := t.Extension.Registration()
-	if err != nil {
-		return err
-	}
-	if t.Gardenlet, err = t.NewGardenlet(registration); err != nil {
+	var err error
+	if t.Gardenlet, err = t.NewGardenlet(ctx); err != nil {
 		return err
 	}
 	return inOrder(ctx, t,

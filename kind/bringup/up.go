@@ -63,7 +63,7 @@ func Up(ctx context.Context, t *kind.Testbed) error {
 			step("images of the extension and of Gardener", buildImages),
 			startClusters,
 			installGardener,
-			reconcileShoot,
+			step("shoot reconciled", reconcileShoot),
 			awaitExtension,
 			removeOtherUpstreams,
 		)

@@ -6,12 +6,15 @@ import (
 	"slices"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/controllerutils"
 	"github.com/gardener/gardener/pkg/extensions"
+	"github.com/gardener/gardener/pkg/utils/gardener/shootstate"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -72,52 +75,70 @@ func (g *Gardenlet) CheckReferences(ctx context.Context, shoot *gardencorev1beta
 	return nil
 }
 
+// Recall stores in the garden what the seed holds of it: the Secrets in spec.resources of the shoot
+// and, if its restoration was interrupted, the state of its extensions. A process that starts with
+// a garden in memory thus continues where an earlier process ended.
+func (g *Gardenlet) Recall(ctx context.Context) error {
+	shoot, err := g.onSeed(ctx)
+	if err != nil || shoot == nil {
+		return err
+	}
+	for _, resource := range shoot.Spec.Resources {
+		if resource.ResourceRef.Kind != "Secret" {
+			continue
+		}
+		found, name := &corev1.Secret{}, resource.ResourceRef.Name
+		key := client.ObjectKey{Namespace: Namespace(g.Name), Name: v1beta1constants.ReferencedResourcesPrefix + name}
+		if err := g.Seed.Client().Get(ctx, key, found); apierrors.IsNotFound(err) {
+			continue // the flow did not get that far
+		} else if err != nil {
+			return fmt.Errorf("read secret %s on the seed: %w", key, err)
+		}
+		found.ObjectMeta = metav1.ObjectMeta{Name: name}
+		if err := g.StoreSecret(ctx, found); err != nil {
+			return err
+		}
+	}
+	if StageOf(shoot) != StageRestoring {
+		return nil
+	}
+	return shootstate.Deploy(ctx, clock.RealClock{}, g.Garden, g.Seed.Client(), shoot, Namespace(g.Name), false)
+}
+
 // Stage is the state of a shoot between two operations.
 type Stage string
 
 // Stages of a shoot.
 const (
-	StageAbsent    Stage = "absent"    // the shoot is neither on the seed nor migrated
+	StageAbsent    Stage = "absent"    // the shoot is not on the seed
 	StagePresent   Stage = "present"   // its creation was at least attempted; it may be hibernated
 	StageMigrating Stage = "migrating" // its migration has started but not ended
-	StageMigrated  Stage = "migrated"  // it has left the seed, and its state is in the garden
 	StageRestoring Stage = "restoring" // its restoration has started but not succeeded
 	StageDeleting  Stage = "deleting"  // its deletion has started but not ended
 )
 
-// Find returns the shoot as the last operation of any process left it, and its stage. They come
-// from a real garden, or else from the Cluster resource or, for a migrated shoot, from the garden.
-// An absent shoot is returned as nil.
-func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, Stage, error) {
+// Find returns the shoot as the last operation of any process left it, from a real garden or else
+// from the Cluster resource. An absent shoot is returned as nil.
+func (g *Gardenlet) Find(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
 	if g.Remote {
-		shoot, err := g.stored(ctx)
-		return shoot, StageOf(shoot), err
+		return g.stored(ctx)
 	}
-	shoot, err := FindOnSeed(ctx, g.Seed.Client(), g.Name)
-	if err != nil || shoot != nil {
-		return shoot, StageOf(shoot), err
-	}
-	saved, err := g.saved(ctx)
-	if err != nil || saved == nil {
-		return nil, StageAbsent, err
-	}
-	return saved, StageMigrated, nil
+	return g.onSeed(ctx)
 }
 
-// FindOnSeed returns the shoot in its Cluster resource, as extensions see it, or nil.
-func FindOnSeed(ctx context.Context, seed client.Reader, name string) (*gardencorev1beta1.Shoot, error) {
-	namespace := Namespace(name)
-	cluster, err := extensions.GetCluster(ctx, seed, namespace)
+// onSeed returns the shoot in its Cluster resource, as extensions see it, or nil.
+func (g *Gardenlet) onSeed(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
+	cluster, err := extensions.GetCluster(ctx, g.Seed.Client(), Namespace(g.Name))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read cluster %s of the last operation: %w", namespace, err)
+		return nil, fmt.Errorf("read cluster %s of the last operation: %w", Namespace(g.Name), err)
 	}
 	return cluster.Shoot, nil
 }
 
-// StageOf returns the stage of a shoot that FindOnSeed returned. The shoot may be nil.
+// StageOf returns the stage of a shoot that Find returned. The shoot may be nil.
 func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
 	if shoot == nil {
 		return StageAbsent
@@ -132,49 +153,4 @@ func StageOf(shoot *gardencorev1beta1.Shoot) Stage {
 		return StageDeleting
 	}
 	return StagePresent
-}
-
-// saved returns the migrated shoot from the garden, or nil if it or its ShootState is missing.
-func (g *Gardenlet) saved(ctx context.Context) (*gardencorev1beta1.Shoot, error) {
-	key := client.ObjectKey{Namespace: ProjectNamespace, Name: g.Name}
-	shoot := &gardencorev1beta1.Shoot{}
-	for _, object := range []client.Object{&gardencorev1beta1.ShootState{}, shoot} {
-		err := g.Garden.Get(ctx, key, object)
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read shoot %s in the garden: %w", key, err)
-		}
-	}
-	return shoot, nil
-}
-
-// StoreForMigration prepares the garden for the migration of the shoot: it stores the shoot and
-// removes the state of an earlier migration. If the garden outlives this process
-// (gardener.OpenGarden), another process can call Restore later.
-func (g *Gardenlet) StoreForMigration(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
-	if g.Remote {
-		return errNeedsSeed
-	}
-	if err := g.DeleteStored(ctx); err != nil {
-		return err
-	}
-	shoot = shoot.DeepCopy()
-	shoot.ResourceVersion = ""
-	if err := g.Garden.Create(ctx, shoot); err != nil {
-		return fmt.Errorf("create shoot %s in the garden: %w", client.ObjectKeyFromObject(shoot), err)
-	}
-	return nil
-}
-
-// DeleteStored deletes the Shoot and the ShootState that a migration stored in the garden, if any.
-func (g *Gardenlet) DeleteStored(ctx context.Context) error {
-	name := metav1.ObjectMeta{Namespace: ProjectNamespace, Name: g.Name}
-	for _, object := range []client.Object{&gardencorev1beta1.ShootState{ObjectMeta: name}, &gardencorev1beta1.Shoot{ObjectMeta: name}} {
-		if err := g.Garden.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete shoot %s from the garden: %w", client.ObjectKeyFromObject(object), err)
-		}
-	}
-	return nil
 }

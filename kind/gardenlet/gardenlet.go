@@ -159,9 +159,8 @@ func (g *Gardenlet) RotateCA(ctx context.Context, shoot *gardencorev1beta1.Shoot
 
 // Migrate prepares the shoot for its move to another seed, and returns when its namespace and
 // Cluster resource are gone. The state of its extensions is saved in the garden. The shoot's
-// objects and machines remain. Restore must follow: in this process if the garden is in memory, or
-// in any process if the garden outlives this process (gardener.OpenGarden) and StoreForMigration
-// was called first. Migrate retries and fails as Reconcile does.
+// objects and machines remain. Restore must follow, in this process if the garden is in memory.
+// Migrate retries and fails as Reconcile does.
 func (g *Gardenlet) Migrate(ctx context.Context, shoot *gardencorev1beta1.Shoot) error {
 	return g.run(ctx, shoot, process{newGraph: migrateGraph, operation: gardencorev1beta1.LastOperationTypeMigrate})
 }

@@ -3,7 +3,6 @@ package gardenlet
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,32 +17,33 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardener"
 )
 
-// inAnotherProcess returns a Gardenlet that shares only the clusters and the garden's file with g.
-func inAnotherProcess(ctx context.Context, t *testing.T, g *Gardenlet, path string) *Gardenlet {
+// inAnotherProcess returns a Gardenlet that shares only the clusters with g.
+func inAnotherProcess(ctx context.Context, t *testing.T, g *Gardenlet) *Gardenlet {
 	t.Helper()
 	registrations := &gardencorev1beta1.ControllerRegistrationList{}
 	if err := g.Garden.List(ctx, registrations); err != nil {
 		t.Fatal(err)
 	}
 	registrations.Items[0].ResourceVersion = ""
-	garden, err := gardener.OpenGarden(path, &registrations.Items[0])
-	if err != nil {
+	another := *g
+	another.Garden = gardener.NewGarden(&registrations.Items[0])
+	if err := another.Recall(ctx); err != nil {
 		t.Fatal(err)
 	}
-	another := *g
-	another.Garden = garden
 	return &another
 }
 
-// One process migrates the shoot, or dies during the migration. Another process restores the shoot.
-func TestMigrationAcrossProcesses(t *testing.T) {
-	ctx, path := t.Context(), filepath.Join(t.TempDir(), "garden.json")
-	g := inAnotherProcess(ctx, t, testGardenlet(), path)
+// TestMigrationIsInterrupted: a migration and a restoration continue in another process, as long as
+// the seed has the extension.
+func TestMigrationIsInterrupted(t *testing.T) {
+	ctx, g := t.Context(), testGardenlet()
+	migrate := process{operation: gardencorev1beta1.LastOperationTypeMigrate}
+	restore := process{operation: gardencorev1beta1.LastOperationTypeRestore}
 	expect := func(when string, want Stage) *gardencorev1beta1.Shoot {
 		t.Helper()
-		g = inAnotherProcess(ctx, t, g, path)
-		shoot, stage, err := g.Find(ctx)
-		if err != nil || stage != want {
+		g = inAnotherProcess(ctx, t, g)
+		shoot, err := g.Find(ctx)
+		if stage := StageOf(shoot); err != nil || stage != want {
 			t.Fatalf("%s: stage %s, error %v, want %s", when, stage, err, want)
 		}
 		return shoot
@@ -68,21 +68,15 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 		Data: map[string][]byte{"ca.crt": []byte("a certificate")}}
 	check(g.Seed.Client().Create(ctx, ca))
 
-	check(g.StoreForMigration(ctx, shoot))
-	expect("about to leave", StagePresent)
-	o := preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeMigrate})
+	check(preparedFor(t, g, shoot, migrate).finish(ctx, errors.New("it fails")))
+	shoot = expect("not migrated", StageMigrating)
+	o := preparedFor(t, g, shoot, migrate)
 	check(o.persistShootState(ctx))
-	shoot = expect("its state is saved", StageMigrating)
-	check(preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeMigrate}).deleteCluster(ctx))
+	check(o.deleteCluster(ctx))
 
-	shoot = expect("migrated", StageMigrated)
-	if got := string(shoot.Spec.Extensions[0].ProviderConfig.Raw); got != `{"a":1}` {
+	o = preparedFor(t, g, shoot, restore)
+	if got := string(o.Shoot.GetInfo().Spec.Extensions[0].ProviderConfig.Raw); got != `{"a":1}` {
 		t.Errorf("the shoot's config is lost: %s", got)
-	}
-	o = preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeRestore})
-	states := o.Shoot.GetShootState().Spec.Extensions
-	if len(states) != 1 || !strings.Contains(string(states[0].State.Raw), "saved") {
-		t.Errorf("the state of the extension is lost: %+v", states)
 	}
 	check(client.IgnoreNotFound(g.Seed.Client().Delete(ctx, ca)))
 	check(o.tasks().restoreSecrets(ctx))
@@ -92,32 +86,50 @@ func TestMigrationAcrossProcesses(t *testing.T) {
 	}
 	check(o.finish(ctx, errors.New("it fails")))
 	shoot = expect("not restored", StageRestoring)
-	check(preparedFor(t, g, shoot, process{operation: gardencorev1beta1.LastOperationTypeRestore}).finish(ctx, nil))
+	o = preparedFor(t, g, shoot, process{}) // `testbed up` continues it as well
+	if got := o.Shoot.GetInfo().Status.LastOperation.Type; got != gardencorev1beta1.LastOperationTypeRestore {
+		t.Errorf("a reconciliation continues the restoration as %s", got)
+	}
+	states := o.Shoot.GetShootState().Spec.Extensions
+	if len(states) != 1 || !strings.Contains(string(states[0].State.Raw), "saved") {
+		t.Errorf("the state of the extension is lost: %+v", states)
+	}
+	check(o.finish(ctx, nil))
 	expect("restored", StagePresent)
-	check(g.DeleteStored(ctx))
-	check(g.DeleteStored(ctx)) // nothing is left
-	if err := g.Garden.Get(ctx, client.ObjectKeyFromObject(Shoot()), &gardencorev1beta1.Shoot{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the shoot is still in the garden: %v", err)
+}
+
+// TestReconciliationEndsAMigration: after an interrupted migration, `testbed up` reconciles.
+func TestReconciliationEndsAMigration(t *testing.T) {
+	g := testGardenlet()
+	preparedFor(t, g, Shoot(), process{operation: gardencorev1beta1.LastOperationTypeMigrate})
+	if err := prepared(t, g, Shoot()).finish(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if last := lastShoot(t, g).Status.LastOperation; last.Type != gardencorev1beta1.LastOperationTypeReconcile || last.Progress != 100 {
+		t.Errorf("the last operation is %+v", last)
 	}
 }
 
-// TestStoreForMigrationRemovesEarlierState checks that the state of an earlier migration cannot be
-// restored.
-func TestStoreForMigrationRemovesEarlierState(t *testing.T) {
-	g := testGardenlet()
-	state := &gardencorev1beta1.ShootState{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: DefaultShoot}}
-	for _, object := range []client.Object{state, Shoot()} {
-		if err := g.Garden.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := g.StoreForMigration(t.Context(), Shoot()); err != nil {
+// TestRecallSecrets: another process finds the Secrets to which the shoot refers.
+func TestRecallSecrets(t *testing.T) {
+	ctx, g := t.Context(), testGardenlet()
+	shoot := WithSecret(WithSecret(Shoot(), "a", "login"), "b", "pending")
+	shoot.Spec.Resources = append(shoot.Spec.Resources, gardencorev1beta1.NamedResourceReference{Name: "c"})
+	prepared(t, g, shoot)
+	copied := secret("ref-login", map[string][]byte{"password": []byte("hunter2")})
+	copied.Namespace, copied.Annotations = namespace, map[string]string{"of": "the copy"}
+	if err := g.Seed.Client().Create(ctx, copied); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Garden.Get(t.Context(), client.ObjectKeyFromObject(state), state); !apierrors.IsNotFound(err) {
-		t.Errorf("the old state is still there: %v", err)
+	g = inAnotherProcess(ctx, t, g)
+	found := &corev1.Secret{}
+	if err := g.Garden.Get(ctx, client.ObjectKey{Namespace: ProjectNamespace, Name: "login"}, found); err != nil {
+		t.Fatal(err)
 	}
-	if _, stage, err := g.Find(t.Context()); err != nil || stage != StageAbsent {
-		t.Errorf("stage %s, error %v", stage, err)
+	if string(found.Data["password"]) != "hunter2" || found.Type != corev1.SecretTypeOpaque || !*found.Immutable || found.Annotations != nil {
+		t.Errorf("recalled %+v", found)
+	}
+	if err := g.Garden.Get(ctx, client.ObjectKey{Namespace: ProjectNamespace, Name: "pending"}, found); !apierrors.IsNotFound(err) {
+		t.Errorf("a Secret that is not on the seed: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // from the Cluster resource, and shows the operation that starts.
 func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot, p process) (*gardencorev1beta1.Shoot, error) {
 	shoot = g.withDefaults(shoot)
-	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
+	last, err := g.onSeed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (g *Gardenlet) complete(ctx context.Context, shoot *gardencorev1beta1.Shoot
 // given spec, and no rotation is in progress. It detects neither later changes by others, nor
 // whether another reconciliation would change anything.
 func (g *Gardenlet) Settled(ctx context.Context, shoot *gardencorev1beta1.Shoot) (bool, error) {
-	last, err := FindOnSeed(ctx, g.Seed.Client(), shoot.Name)
+	last, err := g.onSeed(ctx)
 	if err != nil || last == nil || !settled(&last.Status) {
 		return false, err
 	}
@@ -88,6 +88,9 @@ func begin(shoot *gardencorev1beta1.Shoot, p process) {
 	operation := p.operation
 	if operation == "" {
 		operation = v1beta1helper.ComputeOperationType(shoot.ObjectMeta, shoot.Status.LastOperation)
+		if operation == gardencorev1beta1.LastOperationTypeMigrate {
+			operation = gardencorev1beta1.LastOperationTypeReconcile // this ends an interrupted migration
+		}
 	}
 	shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
 		Type:           operation,

@@ -33,7 +33,7 @@ func Stored(t *testing.T) *kind.Testbed {
 	t.Helper()
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "docker.sock"))
 	testbed := New(t, kind.Options{Prefix: "no-answer-to-a-test"})
-	WriteFile(t, testbed.State.Garden(), "{}")
+	WriteFile(t, testbed.State.GardenletLog(), "")
 	return testbed
 }
 

@@ -44,17 +44,15 @@ const (
 var present = []gardenlet.Stage{gardenlet.StagePresent}
 
 // Operations returns all operations but Apply. As in Gardener, only the same operation can continue
-// an interrupted deletion, migration or restoration. reconcile continues a rotation.
+// an interrupted deletion or migration. reconcile continues a rotation.
 func Operations() []Operation {
 	return []Operation{
 		{"reconcile", "Reconcile the Shoot as it is", "shoot reconciled", present, onGardenlet((*gardenlet.Gardenlet).Reconcile)},
 		{"disable", "Disable the extension in the Shoot", "extension disabled", present, disable},
 		{"hibernate", "Hibernate the Shoot: its machines stop", "shoot hibernated", present, onGardenlet((*gardenlet.Gardenlet).Hibernate)},
 		{"wake", "Wake the Shoot up: it gets new machines", "shoot woken up", present, onGardenlet((*gardenlet.Gardenlet).WakeUp)},
-		{"migrate", "Migrate the Shoot off its seed, and keep its state in the testbed's folder", "shoot migrated",
-			[]gardenlet.Stage{gardenlet.StagePresent, gardenlet.StageMigrating}, migrate},
-		{"restore", "Restore a migrated Shoot on its new seed, in a new namespace", "shoot restored",
-			[]gardenlet.Stage{gardenlet.StageMigrated, gardenlet.StageRestoring}, restore},
+		{"migrate", "Migrate the Shoot off its seed, and restore it in a new namespace", "shoot migrated and restored",
+			[]gardenlet.Stage{gardenlet.StagePresent, gardenlet.StageMigrating, gardenlet.StageRestoring}, migrate},
 		{rotateStart, "Start the rotation of the CAs: nodes trust the old and the new CA", "new CA prepared", present,
 			rotate(gardencorev1beta1.RotationPreparing)},
 		{rotateComplete, "Complete the rotation of the CAs: nodes trust only the new CA", "CA rotated", present,
@@ -106,21 +104,15 @@ func remove(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot
 	return t.Gardenlet.Delete(ctx, shoot)
 }
 
-// migrate moves the Shoot away from the seed. restore moves it back, in this or another process.
+// migrate moves the Shoot away from the seed and back, because the testbed has one seed.
 func migrate(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
-	if gardenlet.StageOf(shoot) == gardenlet.StagePresent {
-		if err := t.Gardenlet.StoreForMigration(ctx, shoot); err != nil {
+	if gardenlet.StageOf(shoot) != gardenlet.StageRestoring {
+		if err := t.Gardenlet.Migrate(ctx, shoot); err != nil {
 			return err
 		}
+		progress.Note(ctx, "it has left the seed")
 	}
-	return t.Gardenlet.Migrate(ctx, shoot)
-}
-
-func restore(ctx context.Context, t *kind.Testbed, shoot *gardencorev1beta1.Shoot) error {
-	if err := t.Gardenlet.Restore(ctx, shoot); err != nil {
-		return err
-	}
-	return t.Gardenlet.DeleteStored(ctx)
+	return t.Gardenlet.Restore(ctx, shoot)
 }
 
 func rotate(phase gardencorev1beta1.CredentialsRotationPhase) func(context.Context, *kind.Testbed, *gardencorev1beta1.Shoot) error {
@@ -147,11 +139,11 @@ func (o Operation) Run(ctx context.Context, t *kind.Testbed) error {
 	if err := t.Recorder.Step(ctx, "gardenlet", t.AttachGardenlet); err != nil {
 		return err
 	}
-	shoot, stage, err := t.Gardenlet.Find(ctx)
+	shoot, err := t.Gardenlet.Find(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.possible(shoot, stage); err != nil {
+	if err := o.possible(shoot); err != nil {
 		return err
 	}
 	return t.Recorder.Step(ctx, o.step, func(ctx context.Context) error { return o.do(ctx, t, shoot) })

@@ -44,7 +44,7 @@ func TestRotationsThatGardenerRefuses(t *testing.T) {
 					CertificateAuthorities: &gardencorev1beta1.CARotation{Phase: tc.phase},
 				}}
 			}
-			err := operation(t, tc.verb).possible(shoot, gardenlet.StagePresent)
+			err := operation(t, tc.verb).possible(shoot)
 			if (err == nil) != (tc.next == "") {
 				t.Fatalf("error %v, possible is %t", err, tc.next == "")
 			}

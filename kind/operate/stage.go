@@ -10,13 +10,13 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// possible returns a *RefusedError if the operation is not possible for the Shoot, which is nil in
-// StageAbsent. The rules for a rotation are those of gardener-apiserver for the annotations
+// possible returns a *RefusedError if the operation is not possible for the Shoot, which may be nil.
+// The rules for a rotation are those of gardener-apiserver for the annotations
 // rotate-ca-start and rotate-ca-complete (validateShootOperationContext in
 // pkg/api/core/validation/shoot.go). Other operations are possible in all phases of a rotation.
-func (o Operation) possible(shoot *gardencorev1beta1.Shoot, stage gardenlet.Stage) error {
-	if !slices.Contains(o.from, stage) {
-		return &RefusedError{o.Name, whyNotIn(stage)}
+func (o Operation) possible(shoot *gardencorev1beta1.Shoot) error {
+	if stage := gardenlet.StageOf(shoot); !slices.Contains(o.from, stage) {
+		return &RefusedError{o.Name, whyNotIn[stage]}
 	}
 	if o.Name != rotateStart && o.Name != rotateComplete {
 		return nil
@@ -41,20 +41,12 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("shoot %s: %s", e.Ope
 // UsageError makes internal/program exit with code 2.
 func (*RefusedError) UsageError() {}
 
-func whyNotIn(stage gardenlet.Stage) string {
-	switch stage {
-	case gardenlet.StageAbsent:
-		return "the shoot does not exist: create it with `testbed shoot apply`"
-	case gardenlet.StageMigrating:
-		return "its migration is not complete: continue it with `testbed shoot migrate`"
-	case gardenlet.StageMigrated:
-		return "it is migrated: run `testbed shoot restore` first"
-	case gardenlet.StageRestoring:
-		return "its restoration is not complete: continue it with `testbed shoot restore`"
-	case gardenlet.StageDeleting:
-		return "its deletion is not complete: continue it with `testbed shoot delete`"
-	}
-	return "it is not migrated: run `testbed shoot migrate` first"
+// whyNotIn has no reason for StagePresent, in which every operation is possible.
+var whyNotIn = map[gardenlet.Stage]string{
+	gardenlet.StageAbsent:    "the shoot does not exist: create it with `testbed shoot apply`",
+	gardenlet.StageMigrating: "its migration is not complete: continue it with `testbed shoot migrate`",
+	gardenlet.StageRestoring: "its restoration is not complete: continue it with `testbed shoot migrate`",
+	gardenlet.StageDeleting:  "its deletion is not complete: continue it with `testbed shoot delete`",
 }
 
 func whyNotAfter(phase gardencorev1beta1.CredentialsRotationPhase) string {

@@ -11,17 +11,18 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// allStages are the stages of a Shoot. next is the command that the error suggests.
+// allStages are Shoots in the stages that an operation leaves when it fails. next is the command
+// that the error suggests.
 var allStages = []struct {
 	stage gardenlet.Stage
+	last  gardencorev1beta1.LastOperationType
 	next  string
 }{
-	{gardenlet.StageAbsent, "shoot apply"},
-	{gardenlet.StagePresent, "shoot migrate"},
-	{gardenlet.StageMigrating, "shoot migrate"},
-	{gardenlet.StageMigrated, "shoot restore"},
-	{gardenlet.StageRestoring, "shoot restore"},
-	{gardenlet.StageDeleting, "shoot delete"},
+	{gardenlet.StageAbsent, "", "shoot apply"},
+	{gardenlet.StagePresent, gardencorev1beta1.LastOperationTypeReconcile, "possible"},
+	{gardenlet.StageMigrating, gardencorev1beta1.LastOperationTypeMigrate, "shoot migrate"},
+	{gardenlet.StageRestoring, gardencorev1beta1.LastOperationTypeRestore, "shoot migrate"},
+	{gardenlet.StageDeleting, gardencorev1beta1.LastOperationTypeDelete, "shoot delete"},
 }
 
 // operation returns the operation with the given name.
@@ -46,12 +47,16 @@ func TestOperationsAndStages(t *testing.T) {
 		{"hibernate", "present"},
 		{"wake", "present"},
 		{"delete", "absent present deleting"},
-		{"migrate", "present migrating"},
-		{"restore", "migrated restoring"},
+		{"migrate", "present migrating restoring"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, at := range allStages {
-				err := operation(t, tc.name).possible(nil, at.stage)
+				var shoot *gardencorev1beta1.Shoot
+				if at.last != "" {
+					shoot = gardenlet.Shoot()
+					shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: at.last, State: "Error"}
+				}
+				err := operation(t, tc.name).possible(shoot)
 				if possible := strings.Contains(" "+tc.from+" ", " "+string(at.stage)+" "); possible != (err == nil) {
 					t.Errorf("%s: error %v, possible is %v", at.stage, err, possible)
 				}
