@@ -48,9 +48,6 @@ func shootConfig(t *kind.Testbed) cluster.Config {
 	config.KubeProxyMode = v1alpha4.ProxyMode(settings.KubeProxyMode)
 	config.TransferService = settings.Containerd.Pull == configuration.PullTransfer
 	config.ConfigPath = settings.Containerd.ConfigPath
-	if settings.Containerd.OldWorker {
-		config.Content += " with containerd 2.0"
-	}
 	return config
 }
 

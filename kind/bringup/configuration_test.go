@@ -64,12 +64,12 @@ func TestShootConfig(t *testing.T) {
 	config := configuration.Default()
 	config.Shoot.Workers, config.Shoot.IPFamily = ptr.To(3), configuration.DualStack
 	config.Shoot.KubeProxyMode, config.Shoot.FeatureGates = configuration.IPTables, map[string]bool{"A": true}
-	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a", OldWorker: true}
+	config.Shoot.Containerd = configuration.Containerd{Pull: configuration.PullTransfer, ConfigPath: "/a"}
 	testbed := kindtest.New(t, kind.Options{Configuration: config})
 	testbed.CA = newCA(t)
 	got := shootConfig(testbed)
 	if got.Workers != 3 || got.IPFamily != v1alpha4.DualStackFamily || got.KubeProxyMode != "iptables" || !got.FeatureGates["A"] ||
-		!got.TransferService || got.ConfigPath != "/a" || got.Content != " with containerd 2.0" {
+		!got.TransferService || got.ConfigPath != "/a" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -115,7 +115,7 @@ func startClusters(ctx context.Context, t *kind.Testbed) (err error) {
 				inGarden(t, "gardener's control plane", deployGarden))
 		},
 		func(ctx context.Context, t *kind.Testbed) error {
-			return inOrder(ctx, t, step("shoot cluster", startShoot), installOldContainerd, step("images on the shoot", loadShoot))
+			return inOrder(ctx, t, step("shoot cluster", startShoot), step("images on the shoot", loadShoot))
 		},
 		step("upstream registries", startUpstreams),
 	}, func(ctx context.Context, part part) error { return part(ctx, t) })

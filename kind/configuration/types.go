@@ -84,8 +84,6 @@ type Containerd struct {
 	// ConfigPath is containerd's config_path: folders with hosts.toml files, separated by colons. The
 	// default is /etc/containerd/certs.d, which the extension writes to.
 	ConfigPath string `json:"configPath,omitempty"`
-	// OldWorker makes the last worker run containerd 2.0.5, which does not know dial_timeout.
-	OldWorker bool `json:"oldWorker,omitempty"`
 }
 
 // KubernetesVersions and ContainerdVersions are the minor versions for which the testbed can build
