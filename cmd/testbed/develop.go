@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/gardener-extensions/registry-cache/internal/program"
@@ -12,18 +13,21 @@ import (
 )
 
 func newImageCommand(options *kind.Options) *cobra.Command {
-	var build develop.ImageBuild
+	var (
+		build develop.ImageBuild
+		tag   string
+	)
 	cmd := withJSON(&cobra.Command{
 		Use:       "build NAME --tag REFERENCE",
 		Short:     "Build " + strings.Join(options.Extension.AllImages(), " or ") + " from the sources, and load it on the nodes that run it",
 		Args:      program.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: options.Extension.AllImages(),
-		PreRunE: func(_ *cobra.Command, args []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			build.Name = args[0]
-			if err := build.Validate(); err != nil {
-				return program.Usage(fmt.Errorf("--tag: %w", err))
+			if build.Reference, err = name.NewTag(tag, name.StrictValidation); err != nil {
+				err = fmt.Errorf("--tag: %w; want a registry, repository and tag, for example registry-cache.testbed/extension:v1", err)
 			}
-			return nil
+			return program.Usage(err)
 		},
 		RunE: onRunning(options, func(cmd *cobra.Command, testbed *kind.Testbed, _ []string) error {
 			built, err := develop.BuildImage(cmd.Context(), testbed, build)
@@ -34,7 +38,7 @@ func newImageCommand(options *kind.Options) *cobra.Command {
 		}),
 	})
 	cmd.Flags().BoolVar(&build.Debug, "debug", false, "keep symbols and do not optimize the code of this repository, for make debug")
-	cmd.Flags().StringVar(&build.Reference, "tag", "", "name of the image in the Docker Engine: repository and tag")
+	cmd.Flags().StringVar(&tag, "tag", "", "name of the image in the Docker Engine: repository and tag")
 	return group(&cobra.Command{Use: "image", Short: "Build images for the inner loop"}, cmd)
 }
 

@@ -2,13 +2,11 @@ package develop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind"
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
@@ -19,10 +17,9 @@ import (
 
 // ImageBuild is the input of BuildImage.
 type ImageBuild struct {
-	Name      string // one of the extension's images
-	Reference string // the name of the image in the Docker Engine: a repository with a tag
-	// Debug makes the image suitable for a debugger.
-	Debug bool
+	Name      string   // one of the extension's images
+	Reference name.Tag // the name of the image in the Docker Engine
+	Debug     bool     // makes the image suitable for a debugger
 }
 
 // BuildImage builds an image from the sources, loads it into the Docker Engine under its reference,
@@ -30,10 +27,6 @@ type ImageBuild struct {
 // repository, with the engine's image ID as tag. Skaffold does the same for images that it does not
 // push. The testbed must be attached.
 func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string, error) {
-	tag, err := name.NewTag(wanted.Reference, name.StrictValidation)
-	if err != nil {
-		return "", fmt.Errorf("reference of image %s: %w", wanted.Name, err)
-	}
 	i := slices.IndexFunc(t.Extension.Images, func(i kind.ExtensionImage) bool { return i.Name == wanted.Name })
 	if i < 0 {
 		return "", fmt.Errorf("unknown image %q, use one of %s", wanted.Name, strings.Join(t.Extension.AllImages(), ", "))
@@ -41,16 +34,16 @@ func BuildImage(ctx context.Context, t *kind.Testbed, wanted ImageBuild) (string
 	binary := t.Extension.Images[i].Binary
 	binary.Debug = wanted.Debug
 	var built image.Built
-	err = progress.InOrder(ctx,
+	err := progress.InOrder(ctx,
 		t.Step("build "+wanted.Name, func(ctx context.Context) error {
 			all, err := t.Build(ctx, binary)
 			if err != nil {
 				return err
 			}
 			built = all[0]
-			built.Ref = wanted.Reference
-			if built.Ref, err = loadIntoEngine(ctx, built, tag.Repository.Name()); err != nil {
-				return fmt.Errorf("load image %s into the Docker Engine: %w", wanted.Name, err)
+			built.Ref = wanted.Reference.String()
+			if built.Ref, err = loadIntoEngine(ctx, built, wanted.Reference.Repository.Name()); err != nil {
+				return err
 			}
 			progress.Note(ctx, "%s", built.Ref)
 			return nil
@@ -76,9 +69,7 @@ func nodesOf(t *kind.Testbed, built kind.ExtensionImage) []*cluster.Node {
 
 // loadIntoEngine loads the image into the Docker Engine, and returns repository:<image ID>.
 func loadIntoEngine(ctx context.Context, built image.Built, repository string) (string, error) {
-	packed := image.Archive([]image.Built{built})
-	defer packed.Close()
-	if _, err := command.Run(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(packed)); err != nil {
+	if err := image.LoadIntoEngine(ctx, built); err != nil {
 		return "", err
 	}
 	id, err := command.Output(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", built.Ref)
@@ -86,16 +77,4 @@ func loadIntoEngine(ctx context.Context, built image.Built, repository string) (
 		return "", err
 	}
 	return repository + ":" + strings.TrimPrefix(strings.TrimSpace(id), "sha256:"), nil
-}
-
-// Validate checks the reference, which must have a registry and a tag. It does not check Name.
-func (b ImageBuild) Validate() error {
-	const want = "want a registry, repository and tag, for example registry-cache.testbed/extension:v1"
-	if b.Reference == "" {
-		return errors.New("required; " + want)
-	}
-	if _, err := name.NewTag(b.Reference, name.StrictValidation); err != nil {
-		return fmt.Errorf("%w; %s", err, want)
-	}
-	return nil
 }

@@ -13,14 +13,8 @@ func TestBuildImageRefusesBeforeItBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tc := range []struct{ name, reference, want string }{
-		{kind.ImageResourceManager, "registry-cache.testbed/x:1", "use one of one, two"},
-		{"two", "registry-cache.testbed/Upper:1", "reference of image two"},
-		{"two", "", "reference of image two"},
-	} {
-		build := ImageBuild{Name: tc.name, Reference: tc.reference}
-		if _, err := BuildImage(t.Context(), testbed, build); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("image %q as %q: error %v, want it to contain %q", tc.name, tc.reference, err, tc.want)
-		}
+	_, err = BuildImage(t.Context(), testbed, ImageBuild{Name: kind.ImageResourceManager})
+	if err == nil || !strings.Contains(err.Error(), "use one of one, two") {
+		t.Errorf("error %v", err)
 	}
 }

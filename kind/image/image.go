@@ -1,7 +1,8 @@
 // Package image builds container images without a container engine and without pulling: static Go
 // binaries on scratch, and test images of random content that a pod can run.
 //
-// Build runs only the go command. Load imports images into the containerd of nodes, with ctr.
+// Build runs only the go command. Load imports images into the containerd of nodes, with ctr, and
+// LoadIntoEngine into the Docker Engine.
 package image
 
 import (
@@ -20,8 +21,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/gardener-extensions/registry-cache/kind/cluster"
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/nodeimage/filetree"
 	"github.com/gardener-extensions/registry-cache/kind/progress"
 )
@@ -177,6 +180,16 @@ func Load(ctx context.Context, nodes []*cluster.Node, wanted []Built) error {
 		defer packed.Close()
 		return node.LoadImage(ctx, packed)
 	})
+}
+
+// LoadIntoEngine loads the image into the Docker Engine under its reference.
+func LoadIntoEngine(ctx context.Context, built Built) error {
+	packed := Archive([]Built{built})
+	defer packed.Close()
+	if _, err := command.Run(ctx, exec.CommandContext(ctx, "docker", "load", "--quiet").SetStdin(packed)); err != nil {
+		return fmt.Errorf("load image %s into the Docker Engine: %w", built.Ref, err)
+	}
+	return nil
 }
 
 // Archive returns a reader that packs the images while a caller reads. Archives of hundreds of

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"sync"
@@ -98,28 +97,13 @@ var loading sync.Mutex
 func ensureImage(ctx context.Context, docker client.APIClient, built image.Built) error {
 	loading.Lock()
 	defer loading.Unlock()
-	_, err := docker.ImageInspect(ctx, built.Ref)
-	if err == nil {
+	if _, err := docker.ImageInspect(ctx, built.Ref); err == nil {
 		return nil
-	}
-	if !errdefs.IsNotFound(err) {
+	} else if !errdefs.IsNotFound(err) {
 		return fmt.Errorf("look for image %s: %w", built.Ref, err)
 	}
-	archive, writer := io.Pipe()
-	defer func() { _ = archive.Close() }()
-	go func() { writer.CloseWithError(image.WriteArchive(writer, built)) }()
-	loaded, err := docker.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
-	if err != nil {
-		return fmt.Errorf("load image %s: %w", built.Ref, err)
-	}
-	defer loaded.Close()
-	// The engine answers 200 and reports failures in the stream. The inspection below detects them.
-	output, err := io.ReadAll(io.LimitReader(loaded, 1<<16))
-	if err != nil {
-		return fmt.Errorf("load image %s: %w", built.Ref, err)
-	}
-	if _, err := docker.ImageInspect(ctx, built.Ref); err != nil {
-		return fmt.Errorf("load image %s: %w; output of the engine: %s", built.Ref, err, output)
+	if err := image.LoadIntoEngine(ctx, built); err != nil {
+		return err
 	}
 	removeOldImages(ctx, docker, built)
 	return nil

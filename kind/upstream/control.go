@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
+	"sigs.k8s.io/kind/pkg/exec"
 
+	"github.com/gardener-extensions/registry-cache/kind/command"
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
+	"github.com/gardener-extensions/registry-cache/kind/progress"
 	"github.com/gardener-extensions/registry-cache/kind/upstream/server"
 )
 
@@ -33,41 +35,12 @@ func (r *Registry) SetECR(ctx context.Context, access server.ECR) error {
 	return nil
 }
 
-func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+// exec runs a program in the container.
+func (i *instance) exec(ctx context.Context, stdin []byte, argv ...string) error {
+	ctx, cancel := progress.Within(ctx, controlTimeout, "not done")
 	defer cancel()
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("run %q: %w", argv, err)
-		}
-	}()
-	created, err := i.docker.ExecCreate(ctx, i.id, client.ExecCreateOptions{
-		Cmd: argv, AttachStdin: true, AttachStdout: true, AttachStderr: true,
-	})
-	if err != nil {
-		return err
-	}
-	attached, err := i.docker.ExecAttach(ctx, created.ID, client.ExecAttachOptions{})
-	if err != nil {
-		return err
-	}
-	defer attached.Close()
-	// Reads and writes of the connection take no context, so close the connection when ctx ends.
-	defer context.AfterFunc(ctx, attached.Close)()
-	if _, err := attached.Conn.Write(stdin); err != nil {
-		return fmt.Errorf("write its input: %w", err)
-	}
-	if err := attached.CloseWrite(); err != nil {
-		return fmt.Errorf("end its input: %w", err)
-	}
-	var output bytes.Buffer
-	if _, err := stdcopy.StdCopy(&output, &output, io.LimitReader(attached.Reader, 1<<16)); err != nil {
-		return fmt.Errorf("read its output: %w", err)
-	}
-	ended, err := i.docker.ExecInspect(ctx, created.ID, client.ExecInspectOptions{})
-	if err == nil && (ended.Running || ended.ExitCode != 0) {
-		err = fmt.Errorf("exit code %d: %s", ended.ExitCode, output.String())
-	}
+	cmd := exec.CommandContext(ctx, "docker", append([]string{"exec", "--interactive", i.name}, argv...)...)
+	_, err := command.Run(ctx, cmd.SetStdin(bytes.NewReader(stdin)))
 	return err
 }
 
