@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,8 +15,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// outputTimeout bounds how long run waits for the end of the output after the program has ended.
-// Another process may keep the output open.
+// outputTimeout bounds how long run waits, after the program has ended, for the end of the output,
+// which another process may keep open, and for the end of an input that is not a file.
 const outputTimeout = 2 * time.Second
 
 // adminKubeconfig is the path of kubeadm's kubeconfig for administrators on a control plane.
@@ -84,10 +83,7 @@ func kubectlArgv(node, role string, args []string) []string {
 // of ctx.
 func run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.Out, streams.Err, outputTimeout
-	if err := feed(cmd, streams.In); err != nil {
-		return 0, fmt.Errorf("run %s: %w", argv[0], err)
-	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = streams.In, streams.Out, streams.Err, outputTimeout
 	err := cmd.Run()
 	var failed *exec.ExitError
 	switch {
@@ -100,27 +96,6 @@ func run(ctx context.Context, argv []string, streams Streams) (int, error) {
 	default:
 		return 0, fmt.Errorf("run %s: %w", argv[0], err)
 	}
-}
-
-// feed sets the program's input. An input that is not a file is copied in the background, because
-// exec.Cmd would wait for the end of the input, which may never come.
-func feed(cmd *exec.Cmd, in io.Reader) error {
-	file, isFile := in.(*os.File)
-	if isFile || in == nil {
-		if file != nil {
-			cmd.Stdin = file
-		}
-		return nil
-	}
-	pipe, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	go func() {
-		_, _ = io.Copy(pipe, in) // the program may not read all of it
-		_ = pipe.Close()
-	}()
-	return nil
 }
 
 // UnknownNodeError reports that the testbed has no node with this name. It is a usage error.
