@@ -41,7 +41,7 @@ func Add(ctx context.Context, t *kind.Testbed, wanted spec.Fault) (spec.Fault, e
 		return wanted, err
 	}
 	defer unlock()
-	active, err := activeFaults(ctx, t)
+	active, err := readFaults(ctx, t, "list")
 	if err != nil {
 		return wanted, err
 	}
@@ -79,14 +79,9 @@ func List(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
 	return readFaults(ctx, t, "look")
 }
 
-// activeFaults is like List, but also removes the remains of inactive faults from the nodes. The
-// caller must hold the lock of lockFaults.
-func activeFaults(ctx context.Context, t *kind.Testbed) ([]spec.Fault, error) {
-	return readFaults(ctx, t, "list")
-}
-
-// readFaults reads the faults of all upstreams and nodes. On each node it runs script with
-// argument.
+// readFaults reads the faults of all upstreams and nodes. On each node it runs script with the
+// argument look, or list, which also removes the remains of inactive faults. For list, the caller
+// must hold the lock of lockFaults.
 func readFaults(ctx context.Context, t *kind.Testbed, argument string) ([]spec.Fault, error) {
 	ctx, cancel := progress.Within(ctx, faultTimeout, "the faults were not listed")
 	defer cancel()
@@ -157,28 +152,24 @@ func Delete(ctx context.Context, t *kind.Testbed, ids ...string) ([]spec.Fault, 
 		return nil, err
 	}
 	defer unlock()
-	active, failed := activeFaults(ctx, t)
-	chosen, err := spec.Select(active, ids)
+	all, failed := readFaults(ctx, t, "list")
+	chosen, err := spec.Select(all, ids)
 	if err != nil {
 		return nil, errors.Join(err, failed)
 	}
 	var deleted []spec.Fault
 	for _, f := range chosen {
-		if err := deleteActive(ctx, t, f); err != nil {
+		injection, err := active(t, f)
+		if err == nil {
+			err = deleteInjection(ctx, f, injection)
+		}
+		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("delete fault %s: %w", f.ID, err))
 			continue
 		}
 		deleted = append(deleted, f)
 	}
 	return deleted, failed
-}
-
-func deleteActive(ctx context.Context, t *kind.Testbed, f spec.Fault) error {
-	injection, err := active(t, f)
-	if err != nil {
-		return err
-	}
-	return deleteInjection(ctx, f, injection)
 }
 
 func deleteInjection(ctx context.Context, f spec.Fault, injection kind.Injection) error {

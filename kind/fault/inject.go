@@ -29,7 +29,8 @@ func prepare(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection
 	case spec.Loss:
 		return prepareLoss(ctx, t, f)
 	case spec.Kill:
-		return prepareKill(ctx, t, f)
+		found, err := podsOf(ctx, t, f.Target)
+		return kill{found}, err
 	}
 	switch _, argument := f.Method(); {
 	case argument == spec.Addresses:
@@ -79,11 +80,6 @@ func (a upstreamAnswers) change(ctx context.Context, to func([]spec.Fault) []spe
 
 // kill is an injection that deletes pods once. Clear does nothing.
 type kill struct{ pods pods }
-
-func prepareKill(ctx context.Context, t *kind.Testbed, f spec.Fault) (kind.Injection, error) {
-	found, err := podsOf(ctx, t, f.Target)
-	return kill{found}, err
-}
 
 // Inject deletes the pods without a grace period. The kubelet still sends SIGTERM before SIGKILL,
 // and the controllers recreate the pods.

@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 
+	"github.com/gardener/gardener/pkg/utils"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -97,7 +96,11 @@ func (l machineLoss) Clear(ctx context.Context) error {
 	if err := l.node.StartMachine(ctx, nil); err != nil {
 		return err
 	}
-	if err := l.label(ctx, labels); err != nil {
+	node, err := l.object(ctx)
+	if err != nil {
+		return err
+	}
+	if err := label(ctx, l.shoot, node, labels); err != nil {
 		return err
 	}
 	if _, err := runScript(ctx, l.node, "join", l.fault.ID); err != nil {
@@ -106,28 +109,14 @@ func (l machineLoss) Clear(ctx context.Context) error {
 	return OnEach([]*cluster.Node{l.node}, l.fault, "").Clear(ctx)
 }
 
-// label adds the missing labels to the Node.
-func (l machineLoss) label(ctx context.Context, labels map[string]string) error {
-	node, err := l.object(ctx)
-	if err != nil {
-		return err
-	}
+// label adds the labels that the Node does not have.
+func label(ctx context.Context, shoot client.Client, node *corev1.Node, labels map[string]string) error {
 	patch := client.MergeFrom(node.DeepCopy())
-	for key, value := range missing(labels, node.Labels) {
-		metav1.SetMetaDataLabel(&node.ObjectMeta, key, value)
-	}
-	if err := l.shoot.Patch(ctx, node, patch); err != nil {
+	node.Labels = utils.MergeStringMaps(labels, node.Labels) // the last value wins
+	if err := shoot.Patch(ctx, node, patch); err != nil {
 		return fmt.Errorf("label the Node: %w", err)
 	}
 	return nil
-}
-
-func missing(labels, present map[string]string) map[string]string {
-	all := maps.Clone(labels)
-	for key := range present {
-		delete(all, key)
-	}
-	return all
 }
 
 type unsupported struct{ reason string }

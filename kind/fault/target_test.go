@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/gardener-extensions/registry-cache/kind/fault/spec"
 )
@@ -27,10 +29,16 @@ func TestVolumesOf(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
-	got := missing(map[string]string{"kubernetes.io/hostname": "old", "worker.gardener.cloud/pool": "local"}, map[string]string{"kubernetes.io/hostname": "new"})
-	if !maps.Equal(got, map[string]string{"worker.gardener.cloud/pool": "local"}) {
-		t.Errorf("labels %v", got)
+// TestLabel: a new machine gets the labels of the lost one, except those that it has already.
+func TestLabel(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker", Labels: map[string]string{"kubernetes.io/hostname": "new"}}}
+	shoot := fake.NewClientBuilder().WithObjects(node).Build()
+	err := label(t.Context(), shoot, node, map[string]string{"kubernetes.io/hostname": "old", "worker.gardener.cloud/pool": "local"})
+	if err == nil {
+		err = shoot.Get(t.Context(), client.ObjectKeyFromObject(node), node)
+	}
+	if err != nil || !maps.Equal(node.Labels, map[string]string{"kubernetes.io/hostname": "new", "worker.gardener.cloud/pool": "local"}) {
+		t.Errorf("labels %v, error %v", node.Labels, err)
 	}
 }
 
