@@ -327,9 +327,9 @@ func (p *Run) Secret(ctx context.Context, data map[string][]byte, change func(*c
 	if change != nil {
 		change(secret)
 	}
-	garden := p.Session.Testbed.Gardenlet
-	p.Check(garden.Garden.Create(ctx, secret))
-	p.Afterwards(ctx, func(ctx context.Context) error { return garden.RemoveSecret(ctx, secret.Name) })
+	garden := p.Session.Testbed.Gardenlet.Garden
+	p.Check(garden.Create(ctx, secret))
+	p.Afterwards(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(garden.Delete(ctx, secret)) })
 	return secret.Name
 }
 

@@ -48,12 +48,10 @@ func installSeed(ctx context.Context, t *kind.Testbed) error {
 
 // Install installs the extension from a chart, or updates it, and waits until it is ready. With a
 // garden, Install offers the extension there. It then waits only if a Shoot has needed the
-// extension before: gardenlet installs it when the first one does.
+// extension before: gardenlet installs it when the first one does. The testbed must have a
+// Gardenlet.
 func Install(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[string]any) error {
-	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("connect to the seed: %w", err)
-	}
+	seed := t.Gardenlet.Seed
 	extension, err := t.Extension.Installation(chart, values)
 	if err != nil {
 		return err
@@ -64,11 +62,7 @@ func Install(ctx context.Context, t *kind.Testbed, chart fs.FS, values map[strin
 		}
 		return extension.Wait(ctx, seed.Client())
 	}
-	garden, err := gardener.NewGardenClient(t.Seed.RESTConfig())
-	if err != nil {
-		return err
-	}
-	if err := extension.Offer(ctx, garden, seed); err != nil {
+	if err := extension.Offer(ctx, t.Gardenlet.Garden, seed); err != nil {
 		return err
 	}
 	installed, err := extension.Installed(ctx, seed.Client())

@@ -7,7 +7,6 @@ package certificate
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,13 +70,6 @@ func Load(dir string) (_ *CA, err error) {
 
 // PEM returns the CA's certificate, which clients have to trust.
 func (c *CA) PEM() []byte { return c.ca.CertificatePEM }
-
-// Pool returns a pool that contains only this CA.
-func (c *CA) Pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(c.PEM())
-	return pool
-}
 
 // Server issues a server certificate for the host names. The first one becomes the common name.
 func (c *CA) Server(host string, more ...string) (Pair, error) {

@@ -36,15 +36,6 @@ func (g *Gardenlet) StoreSecret(ctx context.Context, wanted *corev1.Secret) erro
 	return nil
 }
 
-// RemoveSecret deletes the Secret from the garden. A missing Secret is not an error.
-func (g *Gardenlet) RemoveSecret(ctx context.Context, name string) error {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectNamespace, Name: name}}
-	if err := g.Garden.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete secret %s from the garden: %w", client.ObjectKeyFromObject(secret), err)
-	}
-	return nil
-}
-
 // WithSecret returns a copy of the shoot whose spec.resources refer to the garden's Secret.
 // resource is the name of the reference, which replaces any other reference of that name.
 func WithSecret(shoot *gardencorev1beta1.Shoot, resource, secret string) *gardencorev1beta1.Shoot {

@@ -254,12 +254,6 @@ func TestSecretsOfTheGarden(t *testing.T) {
 	if err := g.Seed.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "referenced-resources"}, resource); err != nil {
 		t.Errorf("the Secret does not reach the seed: %v", err)
 	}
-	if err := g.RemoveSecret(t.Context(), "new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.RemoveSecret(t.Context(), "new"); err != nil {
-		t.Errorf("a Secret that is gone: %v", err)
-	}
 }
 
 func withoutWorkers() *gardencorev1beta1.Shoot {

@@ -39,7 +39,7 @@ func checkPrivateCA(t *testing.T, _ client.APIClient, options func(host string) 
 		t.Fatal(err)
 	}
 	pull(t, o, registry, "web:v1")
-	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: everybodys.Pool(), ServerName: o.Host}}}
+	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: poolOf(everybodys), ServerName: o.Host}}}
 	response, err := trusting.Get("https://" + registry.localAddress(httpsPort) + "/v2/")
 	if err == nil {
 		_ = response.Body.Close()
@@ -68,7 +68,7 @@ func checkProxy(t *testing.T, _ client.APIClient, options func(host string) Opti
 	}
 	through := &http.Client{Transport: &http.Transport{
 		Proxy:           http.ProxyURL(&url.URL{Scheme: "http", Host: proxy.localAddress(ProxyPort)}),
-		TLSClientConfig: &tls.Config{RootCAs: alpha.CA.Pool()},
+		TLSClientConfig: &tls.Config{RootCAs: poolOf(alpha.CA)},
 	}}
 	defer through.CloseIdleConnections()
 	for _, scheme := range []string{"http", "https"} {

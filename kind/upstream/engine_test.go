@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
@@ -116,6 +117,13 @@ func mustStart(t *testing.T, o Options) *Registry {
 	return registry
 }
 
+// poolOf returns a pool that contains only the CA.
+func poolOf(ca *certificate.CA) *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca.PEM())
+	return pool
+}
+
 // pull reads a whole image over HTTPS and trusts only the CA.
 func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
 	t.Helper()
@@ -123,7 +131,7 @@ func pull(t *testing.T, o Options, registry *Registry, image string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: o.CA.Pool(), ServerName: o.Host}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: poolOf(o.CA), ServerName: o.Host}}
 	img, err := remote.Image(tag, remote.WithTransport(transport))
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +284,7 @@ func brokenOnPurpose(t *testing.T, _ client.APIClient, options func(host string)
 	if all, err := found.Faults(t.Context()); err != nil || len(all) != 1 || all[0].ID != "f1" || len(found.Addresses()) == 0 {
 		t.Errorf("faults %v, addresses %v, %v", all, found.Addresses(), err)
 	}
-	node := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: o.CA.Pool(), ServerName: o.Host}}}
+	node := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: poolOf(o.CA), ServerName: o.Host}}}
 	defer node.CloseIdleConnections()
 	expectStatus(t, node, registry, http.StatusServiceUnavailable)
 	pause, err := image.Build(t.Context(), t.TempDir(), image.Pause())
