@@ -40,7 +40,7 @@ func gardenPublished() rig.Scenario {
 			registry := p.Session.Testbed.Upstream(rig.Beta)
 			folder := fmt.Sprintf("/release-%d", time.Now().Unix()) // a published version never changes
 			source = registry.Host() + folder
-			objects = publish(ctx, p, registry.PushAddress()+folder, source)
+			objects, _ = publish(ctx, p, registry.PushAddress()+folder, source)
 			if !strings.Contains(objects, source+"/charts/registry-cache-extension") {
 				p.Fatalf("the ControllerDeployment does not refer to %s:\n%s", source, objects)
 			}
@@ -69,9 +69,9 @@ func gardenPublished() rig.Scenario {
 	)
 }
 
-// publish runs bin/publish, which `make e2e-garden` builds with the images, and returns the objects
-// for the garden. alias is the name of the registry in the clusters.
-func publish(ctx context.Context, p *rig.Run, registry, alias string) string {
+// publish runs bin/publish, which `make e2e-garden` builds with the images, and returns the files
+// garden.yaml and operator-extension.yaml. alias is the name of the registry in the clusters.
+func publish(ctx context.Context, p *rig.Run, registry, alias string) (garden, operator string) {
 	p.Helper()
 	root, out := p.Session.Testbed.Root, filepath.Join(os.TempDir(), "published-"+filepath.Base(alias))
 	p.Afterwards(ctx, func(context.Context) error { return os.RemoveAll(out) })
@@ -81,9 +81,11 @@ func publish(ctx context.Context, p *rig.Run, registry, alias string) string {
 	if err := command.Run(); err != nil {
 		p.Fatalf("publish the release: %v: %s", err, failed.String())
 	}
-	objects, err := os.ReadFile(filepath.Join(out, "garden.yaml"))
+	forGarden, err := os.ReadFile(filepath.Join(out, "garden.yaml"))
 	p.Check(err)
-	return string(objects)
+	forOperator, err := os.ReadFile(filepath.Join(out, "operator-extension.yaml"))
+	p.Check(err)
+	return string(forGarden), string(forOperator)
 }
 
 // uninstall deletes the extension's registration and deployment, and waits until they are gone. No

@@ -31,7 +31,7 @@ func withGarden() bool { return path.Base(os.Getenv("CONFIG")) == "garden.yaml" 
 // onGarden returns the scenarios that need a garden. They act on the Shoot as its owner does. The
 // last one deletes it.
 func onGarden() []rig.Scenario {
-	return []rig.Scenario{gardenRetry(), gardenRotation(), gardenUpgrade(), autoEnable(), registrationHeld(), gardenPublished(), gardenDeletion()}
+	return []rig.Scenario{gardenRetry(), gardenRotation(), gardenUpgrade(), autoEnable(), registrationHeld(), gardenPublished(), gardenOperator(), gardenDeletion()}
 }
 
 // garden returns a client for the garden.
