@@ -14,7 +14,7 @@ import (
 // Service, not by URL, these Secrets must be in the namespace of the Service.
 func TestAdmissionReachesItsCertificatesOnly(t *testing.T) {
 	const own = "gardener-extension-registry-cache-admission"
-	for file, want := range map[string]string{"operator": own, "minimal": namespace, "full": namespace} {
+	for file, want := range map[string]string{"operator": own, "projected": own, "minimal": namespace, "full": namespace} {
 		t.Run(file, func(t *testing.T) {
 			manifest, err := render(t, admissionRuntime, readValues(t, "testdata/"+admissionRuntime+"/"+file+valuesSuffix))
 			if err != nil {
