@@ -26,8 +26,10 @@ const (
 	// ExtensionNamespace is the extension's namespace on the seed of a testbed without a garden. Its
 	// ServiceAccounts are audited.
 	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
-	// AdmissionNamespace is the admission's namespace. Its ServiceAccounts are audited as well.
-	AdmissionNamespace = "registry-cache-admission"
+	// AdmissionNamespace and AdmissionRuntimeNamespace are the admission's namespaces in the garden
+	// and in its runtime cluster, which are both the seed. Their ServiceAccounts are audited as well.
+	AdmissionNamespace        = "registry-cache-admission"
+	AdmissionRuntimeNamespace = "registry-cache-admission-runtime"
 
 	// reserve is the percentage of a volume that a cache keeps free.
 	reserve = 5
@@ -50,7 +52,7 @@ func Extension() kind.Extension {
 			{Binary: image.Binary{Name: imageCache, Package: kind.ModulePath + "/cmd/registry-cache"}, OnSeed: true, OnShoot: true},
 		},
 		Webhooks:  []string{"gardener-extension-" + v1alpha3.ExtensionType},
-		Accounts:  []string{AdmissionNamespace},
+		Accounts:  []string{AdmissionNamespace, AdmissionRuntimeNamespace},
 		Configure: configure,
 		Await:     kind.Wait{Name: "nodes pull through the caches", Until: awaitMirrors},
 		Replaced:  kind.Wait{Name: "caches in the shoot", Until: awaitCaches},

@@ -3,8 +3,7 @@
 //
 // A scenario proves its claims with the upstream's access log, the Kubernetes API and the files of
 // the nodes, never with the text of a program's log. Each scenario creates its own starting state,
-// so it can run alone and on a kept testbed. Scenarios on the shoot run one after another;
-// scenarios on the seed run in parallel to them (suite_test.go).
+// so it can run alone and on a kept testbed. Scenarios run one after another (suite_test.go).
 //
 // The scenarios have the build tag e2e, because they start clusters. To run one of them:
 //

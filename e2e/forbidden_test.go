@@ -20,68 +20,57 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/gardener-extensions/registry-cache/cachetest"
-	"github.com/gardener-extensions/registry-cache/e2e/report"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 )
 
-// plantedAgent is the user agent of the request that the scenario sends as the extension.
+// plantedAgent is the user agent of requests of plantForbidden.
 const plantedAgent = "e2e-planted"
 
-// forbidden proves that the charts grant all permissions that the extension and its admission need:
-// the seed's API server forbade none of their requests in the whole run. This scenario runs last.
+// forbidden proves that the chart grants all permissions that the extension needs: the seed's API
+// server forbade none of its requests in the whole run. This scenario runs last.
 func forbidden() rig.Scenario {
-	var accounts []string
+	var account string
 	return rig.New("forbidden",
 		rig.Prove("the audit log shows a forbidden request of the extension", func(ctx context.Context, p *rig.Run) {
-			accounts = []string{extensionAccount(ctx, p)}
-			plantForbidden(ctx, p, accounts[0])
-			if passed(p, "admission") {
-				accounts = append(accounts, serviceaccount.MakeUsername(cachetest.AdmissionNamespace, admissionName))
-			}
-			p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
-				events, err := p.Session.Testbed.Seed.AuditLog(ctx)
-				planted := slices.ContainsFunc(events, func(e auditv1.Event) bool { return isForbidden(e) && e.UserAgent == plantedAgent })
-				return planted, fmt.Sprintf("%d events", len(events)), err
-			})
+			account = extensionAccount(ctx, p)
+			plantForbidden(ctx, p, account)
 		}),
-
 		rig.Prove("no other request has been forbidden since the testbed was set up", func(ctx context.Context, p *rig.Run) {
-			events, err := p.Session.Testbed.Seed.AuditLog(ctx)
-			p.Check(err)
-			allowed, forbidden := map[string]int{}, map[string]int{}
-			for _, event := range events {
-				switch {
-				case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(p.Session.Start):
-				case isForbidden(event):
-					forbidden[event.User.Username+": "+request(event)]++
-				default:
-					allowed[event.User.Username]++
-				}
-			}
-			for _, account := range accounts {
-				if allowed[account] == 0 {
-					p.Fatalf("the log contains no request of %s, so this proves nothing", account)
-				}
-			}
-			for _, what := range slices.Sorted(maps.Keys(forbidden)) {
-				p.Errorf("forbidden %d times: %s", forbidden[what], what)
-			}
-			if p.Failed() {
-				p.FailNow()
-			}
-			for _, account := range accounts {
-				p.Evidence("%d requests of %s, none forbidden", allowed[account], account)
-			}
+			requireNoneForbidden(ctx, p, account)
 		}),
 	)
 }
 
-// passed reports whether a scenario has passed in this run.
-func passed(p *rig.Run, name string) bool {
-	p.Session.Mu.Lock()
-	defer p.Session.Mu.Unlock()
-	return slices.ContainsFunc(p.Session.Report.Scenarios, func(s report.Scenario) bool { return s.Name == name && s.Result == report.Passed })
+// requireNoneForbidden fails unless the audit log contains requests of each account since the run
+// began, and no forbidden request but the planted ones.
+func requireNoneForbidden(ctx context.Context, p *rig.Run, accounts ...string) {
+	p.Helper()
+	events, err := p.Session.Testbed.Seed.AuditLog(ctx)
+	p.Check(err)
+	allowed, forbidden := map[string]int{}, map[string]int{}
+	for _, event := range events {
+		switch {
+		case event.UserAgent == plantedAgent || event.RequestReceivedTimestamp.Time.Before(p.Session.Start):
+		case isForbidden(event):
+			forbidden[event.User.Username+": "+request(event)]++
+		default:
+			allowed[event.User.Username]++
+		}
+	}
+	for _, account := range accounts {
+		if allowed[account] == 0 {
+			p.Fatalf("the log contains no request of %s, so this proves nothing", account)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(forbidden)) {
+		p.Errorf("forbidden %d times: %s", forbidden[what], what)
+	}
+	if p.Failed() {
+		p.FailNow()
+	}
+	for _, account := range accounts {
+		p.Evidence("%d requests of %s, none forbidden", allowed[account], account)
+	}
 }
 
 // isForbidden reports whether the API server denied the request.
@@ -104,19 +93,36 @@ func extensionAccount(ctx context.Context, p *rig.Run) string {
 	return serviceaccount.MakeUsername(p.ExtensionNamespace(ctx), deploymentOfExtension(ctx, p).Spec.Template.Spec.ServiceAccountName)
 }
 
-// plantForbidden sends, with the extension's identity, a request that the API server must forbid.
+// plantForbidden sends, with the account's identity, a request that the API server must forbid, and
+// waits until it is in the audit log. So are all requests before it.
 func plantForbidden(ctx context.Context, p *rig.Run, account string) {
 	p.Helper()
 	namespace, name, err := serviceaccount.SplitUsername(account)
 	p.Check(err)
-	token := &authenticationv1.TokenRequest{}
-	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	p.Check(p.Session.Seed.SubResource("token").Create(ctx, owner, token))
-	config := rest.AnonymousClientConfig(p.Session.Seed.Config)
-	config.BearerToken, config.UserAgent = token.Status.Token, plantedAgent
-	extension, err := client.New(config, client.Options{Scheme: p.Session.Seed.Scheme()})
+	token, err := tokenOf(ctx, p.Session.Seed, namespace, name)
 	p.Check(err)
-	if err := extension.List(ctx, &corev1.NodeList{}); !apierrors.IsForbidden(err) {
-		p.Fatalf("the extension may list the nodes of the seed: %v", err)
+	config := rest.AnonymousClientConfig(p.Session.Seed.Config)
+	config.BearerToken, config.UserAgent = token, plantedAgent
+	planted, err := client.New(config, client.Options{Scheme: p.Session.Seed.Scheme()})
+	p.Check(err)
+	if err := planted.List(ctx, &corev1.NodeList{}); !apierrors.IsForbidden(err) {
+		p.Fatalf("%s may list the nodes of the seed: %v", account, err)
 	}
+	p.Await(ctx, "the planted request is in the audit log", 15*time.Second, func(ctx context.Context) (bool, string, error) {
+		events, err := p.Session.Testbed.Seed.AuditLog(ctx)
+		found := slices.ContainsFunc(events, func(e auditv1.Event) bool {
+			return isForbidden(e) && e.UserAgent == plantedAgent && e.User.Username == account
+		})
+		return found, fmt.Sprintf("%d events", len(events)), err
+	})
+}
+
+// tokenOf returns a token of a ServiceAccount, which expires after an hour.
+func tokenOf(ctx context.Context, cluster client.Client, namespace, account string) (string, error) {
+	request := &authenticationv1.TokenRequest{}
+	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
+	if err := cluster.SubResource("token").Create(ctx, owner, request); err != nil {
+		return "", fmt.Errorf("request a token of %s: %w", client.ObjectKeyFromObject(owner), err)
+	}
+	return request.Status.Token, nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/cachetest"
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
@@ -40,10 +39,7 @@ func gardenDeletion() rig.Scenario {
 		rig.Prove("kubectl creates it again, with caches", func(ctx context.Context, p *rig.Run) {
 			shoot, err := cachetest.Shoot(rig.Alpha, rig.Beta)
 			p.Check(err)
-			shoot.UID, shoot.Generation, shoot.Spec.SeedName = "", 0, nil // the scheduler chooses the seed
-			manifest, err := yaml.Marshal(shoot)
-			p.Check(err)
-			if code, text := kubectl(ctx, p, string(manifest), "apply", "-f", "-"); code != 0 {
+			if code, text := kubectlApply(ctx, p, asWritten(shoot)); code != 0 {
 				p.Fatalf("apply: exit code %d: %s", code, text)
 			}
 			awaitHealthy(ctx, p)

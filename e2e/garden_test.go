@@ -15,6 +15,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/gardener-extensions/registry-cache/e2e/rig"
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -28,10 +29,10 @@ const operationTimeout = 3 * time.Minute
 // withGarden reports whether CONFIG names the file of a testbed with a garden.
 func withGarden() bool { return path.Base(os.Getenv("CONFIG")) == "garden.yaml" }
 
-// onGarden returns the scenarios that need a garden. They act on the Shoot as its owner does. The
-// last one deletes it.
+// onGarden returns the scenarios that need a garden. They act on Shoots as their owners do. The
+// last one deletes the testbed's Shoot.
 func onGarden() []rig.Scenario {
-	return []rig.Scenario{gardenRetry(), gardenRotation(), gardenUpgrade(), autoEnable(), registrationHeld(), gardenPublished(), gardenOperator(), gardenDeletion()}
+	return []rig.Scenario{admission(), gardenRetry(), gardenRotation(), gardenUpgrade(), autoEnable(), registrationHeld(), gardenPublished(), gardenOperator(), gardenDeletion()}
 }
 
 // garden returns a client for the garden.
@@ -55,6 +56,22 @@ func kubectl(ctx context.Context, p *rig.Run, stdin string, args ...string) (int
 	code, err := develop.Kubectl(ctx, p.Session.Testbed, kind.RoleGarden, args, develop.Streams{In: strings.NewReader(stdin), Out: &out, Err: &failed})
 	p.Check(err)
 	return code, failed.String()
+}
+
+// asWritten returns the Shoot as its owner writes it, without what the API server and the scheduler
+// set.
+func asWritten(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.Shoot {
+	shoot = shoot.DeepCopy()
+	shoot.UID, shoot.Generation, shoot.Spec.SeedName = "", 0, nil
+	return shoot
+}
+
+// kubectlApply applies the Shoot with kubectl, and returns the exit code and standard error.
+func kubectlApply(ctx context.Context, p *rig.Run, shoot *gardencorev1beta1.Shoot) (int, string) {
+	p.Helper()
+	manifest, err := yaml.Marshal(shoot)
+	p.Check(err)
+	return kubectl(ctx, p, string(manifest), "apply", "-f", "-")
 }
 
 // annotate requests an operation as a user does.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,38 +93,22 @@ func onShootInLane() []rig.Scenario {
 	return all
 }
 
-// onSeed returns the scenarios that need only nodes of the seed. These scenarios run one after
-// another, in parallel with those on the shoot. Each must tolerate some seconds without the
-// extension, because scenarios such as stock-image, interrupted and upgrade restart it.
-func onSeed() []rig.Scenario {
-	return []rig.Scenario{admission()}
-}
-
 // onWholeRun returns the scenarios that check effects of all other scenarios.
 func onWholeRun() []rig.Scenario {
 	return []rig.Scenario{forbidden()}
 }
 
 func scenarios() []rig.Scenario {
-	return slices.Concat(onShootInLane(), onSeed(), onWholeRun())
+	return append(onShootInLane(), onWholeRun()...)
 }
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// TestScenarios runs onShootInLane and onSeed in parallel, then onWholeRun.
+// TestScenarios runs onShootInLane, then onWholeRun.
 func TestScenarios(t *testing.T) {
-	t.Run("clusters", func(t *testing.T) {
-		t.Run("shoot", func(t *testing.T) {
-			t.Parallel()
-			testenv.Test(t, suite.Features(onShootInLane()...)...)
-		})
-		t.Run("seed", func(t *testing.T) {
-			t.Parallel()
-			testenv.Test(t, suite.Features(onSeed()...)...)
-		})
-	})
+	testenv.Test(t, suite.Features(onShootInLane()...)...)
 	testenv.Test(t, suite.Features(onWholeRun()...)...)
 }
 
