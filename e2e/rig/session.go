@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +38,6 @@ type Session struct {
 	Start   time.Time
 	sampler *report.Sampler
 
-	Mu     sync.Mutex
 	Report report.Report
 	since  time.Time // the end of the previous scenario
 
@@ -150,24 +148,19 @@ func (s *Session) Down(ctx context.Context, _ *envconf.Config) (context.Context,
 
 // record adds a scenario's result to the report, prints the result, and writes the report.
 func (s *Session) record(scenario report.Scenario) {
-	s.Mu.Lock()
 	s.Report.Scenarios = append(s.Report.Scenarios, scenario)
 	s.since = time.Now()
-	done := len(s.Report.Scenarios)
-	s.Mu.Unlock()
 	folder := filepath.Join(Artifacts, scenario.Name)
 	if _, err := os.Stat(folder); err != nil {
 		folder = "" // nothing was collected after a signal
 	}
-	fmt.Printf("[%d/%d]", done, s.Total)
+	fmt.Printf("[%d/%d]", len(s.Report.Scenarios), s.Total)
 	_ = report.PrintScenario(os.Stdout, scenario, folder)
 	s.write()
 }
 
 // passed reports whether a scenario has passed in this run.
 func (s *Session) passed(name string) bool {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
 	return slices.ContainsFunc(s.Report.Scenarios, func(one report.Scenario) bool { return one.Name == name && one.Result == report.Passed })
 }
 
@@ -179,11 +172,8 @@ func (s *Session) Diagnose(ctx context.Context, scenario, reason string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	s.Mu.Lock()
-	since := s.since
-	s.Mu.Unlock()
 	folder := filepath.Join(Artifacts, scenario)
-	why := fmt.Sprintf("%s failed. Its events begin about %s.\n\n%s", scenario, since.UTC().Format(time.RFC3339), reason)
+	why := fmt.Sprintf("%s failed. Its events begin about %s.\n\n%s", scenario, s.since.UTC().Format(time.RFC3339), reason)
 	archive, err := export.Collect(ctx, s.Testbed, filepath.Join(folder, report.ArchiveFile), why)
 	if err != nil {
 		return err
@@ -202,8 +192,6 @@ func (s *Session) write() {
 	if s.usedByOther() {
 		return
 	}
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
 	s.Report.Phases = s.Testbed.Recorder.Phases()
 	var err error
 	s.Report.Usage, err = s.sampler.Usage()
