@@ -194,25 +194,27 @@ func (t *Testbed) ManageGarden(ctx context.Context) (err error) {
 // NewGardenlet returns a gardenlet for Seed and Shoot. With a garden, it is remote. Otherwise its
 // garden is in memory, and contains the extension's registration and what the seed holds of it.
 func (t *Testbed) NewGardenlet(ctx context.Context) (*gardenlet.Gardenlet, error) {
-	if !t.Config.Garden {
-		registration, err := t.Extension.Registration()
+	if t.Config.Garden {
+		garden, err := gardener.NewGardenClient(t.Seed.RESTConfig())
 		if err != nil {
 			return nil, err
 		}
-		local, err := t.localGardenlet()
-		if err != nil {
-			return nil, err
+		remote, err := t.connectGardenlet()
+		if err == nil {
+			remote.Remote, remote.Garden = true, garden.Client()
 		}
-		local.Garden = gardener.NewGarden(registration)
-		return local, local.Recall(ctx)
+		return remote, err
 	}
-	remote, err := t.connectGardenlet()
+	registration, err := t.Extension.Registration()
 	if err != nil {
 		return nil, err
 	}
-	remote.Remote = true
-	remote.Garden, err = gardener.NewGardenClient(t.Seed.RESTConfig())
-	return remote, err
+	local, err := t.localGardenlet()
+	if err != nil {
+		return nil, err
+	}
+	local.Garden = gardener.NewGarden(registration)
+	return local, local.Recall(ctx)
 }
 
 // localGardenlet returns a gardenlet that can run flows, without a garden.

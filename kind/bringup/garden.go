@@ -22,17 +22,13 @@ const gardenletTimeout = time.Minute
 
 // deployGarden deploys Gardener's control plane into the seed, on the seed's etcd.
 func deployGarden(ctx context.Context, t *kind.Testbed) error {
-	seed, err := gardener.NewSeedClient(t.Seed.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("connect to the seed: %w", err)
-	}
 	garden, err := gardener.NewGardenClient(t.Seed.RESTConfig())
 	if err != nil {
 		return err
 	}
 	plane := gardener.ControlPlane{
 		Image:             func(program string) string { return t.Images[program].Ref },
-		KubernetesVersion: seed.Version(), // the shoot cluster has the same (see configuration.Validate)
+		KubernetesVersion: garden.Version(), // the shoot cluster has the same (see configuration.Validate)
 	}
 	for name, content := range map[string]*[]byte{
 		"etcd/ca.crt": &plane.EtcdCA, "apiserver-etcd-client.crt": &plane.EtcdCertificate, "apiserver-etcd-client.key": &plane.EtcdKey,
@@ -41,7 +37,7 @@ func deployGarden(ctx context.Context, t *kind.Testbed) error {
 			return fmt.Errorf("read the certificates for the seed's etcd: %w", err)
 		}
 	}
-	return plane.Deploy(ctx, garden)
+	return plane.Deploy(ctx, garden.Client())
 }
 
 // startGardenlet starts the process of the permanent gardenlet, and waits until it renews its

@@ -67,12 +67,8 @@ func NewShootClient(config *rest.Config) (kubernetes.Interface, error) {
 }
 
 // NewGardenClient is like NewSeedClient, but with gardener's scheme for gardens.
-func NewGardenClient(config *rest.Config) (client.Client, error) {
-	set, err := newClientSet("garden", config, kubernetes.GardenScheme)
-	if err != nil {
-		return nil, err
-	}
-	return set.Client(), nil
+func NewGardenClient(config *rest.Config) (kubernetes.Interface, error) {
+	return newClientSet("garden", config, kubernetes.GardenScheme)
 }
 
 func newClientSet(cluster string, config *rest.Config, scheme *runtime.Scheme) (kubernetes.Interface, error) {

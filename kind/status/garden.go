@@ -45,7 +45,7 @@ func (g *Garden) read(ctx context.Context, seed *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	return g.readFrom(ctx, garden)
+	return g.readFrom(ctx, garden.Client())
 }
 
 func (g *Garden) readFrom(ctx context.Context, garden client.Reader) (err error) {
