@@ -1,6 +1,7 @@
 package bringup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,9 @@ func startGardenlet(ctx context.Context, t *kind.Testbed) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() { cancel(fmt.Errorf("gardenlet ended (%w)", errors.Join(process.Wait(), errEnded))) }()
+	go func() {
+		cancel(fmt.Errorf("gardenlet must run until the testbed is removed, but ended: %w", cmp.Or(process.Wait(), errors.New("exit code 0"))))
+	}()
 	err = gardener.Poll(ctx, gardenletTimeout, "gardenlet does not renew its lease", func(ctx context.Context) error {
 		renewed, err := gardenlet.Renewed(ctx, t.Gardenlet.Garden)
 		if err == nil && renewed.Before(started) {
@@ -76,6 +79,3 @@ func startGardenlet(ctx context.Context, t *kind.Testbed) error {
 	}
 	return nil
 }
-
-// errEnded says why even an exit code of 0 is wrong.
-var errEnded = errors.New("it must run until the testbed is removed")

@@ -25,9 +25,7 @@ const (
 	requestInterval = 200 * time.Millisecond
 	// requestTimeout bounds how long a requested operation may take, including its retries.
 	requestTimeout = 15 * time.Minute
-	// settleTimeout bounds how long an operation waits for deletions of ControllerInstallations, which
-	// take some 20 s.
-	settleTimeout = time.Minute
+	settleTimeout  = time.Minute // a deletion of a ControllerInstallation takes some 20 s
 	// leaseTimeout is how old gardenlet's lease may be, as for gardener-controller-manager.
 	leaseTimeout = 40 * time.Second
 )
@@ -91,9 +89,8 @@ func (g *Gardenlet) settle(ctx context.Context) {
 			return false, nil
 		}
 		return !slices.ContainsFunc(installations.Items, func(i gardencorev1beta1.ControllerInstallation) bool {
-			required := v1beta1helper.GetCondition(i.Status.Conditions, gardencorev1beta1.ControllerInstallationRequired)
-			unneeded := required != nil && required.Status == gardencorev1beta1.ConditionFalse
-			return i.DeletionTimestamp != nil || unneeded && i.Spec.RegistrationRef.Name != gardener.SeedRegistration
+			return i.DeletionTimestamp != nil ||
+				!v1beta1helper.IsControllerInstallationRequired(i) && i.Spec.RegistrationRef.Name != gardener.SeedRegistration
 		}), nil
 	})
 }

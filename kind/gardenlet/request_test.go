@@ -178,7 +178,7 @@ func TestSettle(t *testing.T) {
 		"unneeded":     {"sample", gardencorev1beta1.ConditionFalse, false, true},
 		"in deletion":  {"sample", gardencorev1beta1.ConditionTrue, true, true},
 		"of the seed":  {gardener.SeedRegistration, gardencorev1beta1.ConditionFalse, false, false},
-		"not observed": {"sample", "", false, false},
+		"not observed": {"sample", "", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
