@@ -73,8 +73,8 @@ const (
 	checkPeriod = 5 * time.Second
 )
 
-// startOperator starts the controllers, which pull charts from the registry. After the scenario, the
-// Extension is removed, then the controllers end, and everything but the CRDs is removed.
+// startOperator starts the controllers, which pull charts from the registry. After the scenario,
+// the Extension is removed, the controllers end, and everything but the CRDs is removed.
 func startOperator(ctx context.Context, p *rig.Run, registry *upstream.Registry) *operator {
 	p.Helper()
 	scheme := runtime.NewScheme()

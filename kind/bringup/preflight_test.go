@@ -107,7 +107,7 @@ func TestReadMachine(t *testing.T) {
 	}
 }
 
-// TestWarning: the extension checks the disk of the engine, if that is local. A warning fails nothing.
+// TestWarning: the extension checks the disk of a local engine. A warning fails nothing.
 func TestWarning(t *testing.T) {
 	docker, cache := t.TempDir(), t.TempDir()
 	for name, tc := range map[string]struct {

@@ -15,14 +15,15 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// outputTimeout bounds how long run waits, after the program has ended, for the end of the output,
-// which another process may keep open, and for the end of an input that is not a file.
+// outputTimeout bounds how long run waits for the end of the output after the program has ended.
+// Another process may keep the output open.
 const outputTimeout = 2 * time.Second
 
 // adminKubeconfig is the path of kubeadm's kubeconfig for administrators on a control plane.
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
-// Streams are a program's standard streams. A nil In is empty, and a nil Out or Err is discarded.
+// Streams are a program's standard streams. A nil In is empty, and a nil Out or Err is discarded. An
+// In that is not a file must end: programs do not end before it.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer

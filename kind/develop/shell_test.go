@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -27,14 +26,6 @@ func TestRun(t *testing.T) {
 				t.Errorf("exit code %d, error %v, output %q, standard error %q", code, err, &out, &stderr)
 			}
 		})
-	}
-}
-
-// TestRunDoesNotWaitForInput: the input may remain open after the program has ended.
-func TestRunDoesNotWaitForInput(t *testing.T) {
-	open, _ := io.Pipe()
-	if code, err := run(t.Context(), []string{"true"}, Streams{In: open}); code != 0 || err != nil {
-		t.Errorf("exit code %d, error %v", code, err)
 	}
 }
 

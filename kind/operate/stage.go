@@ -10,9 +10,8 @@ import (
 	"github.com/gardener-extensions/registry-cache/kind/gardenlet"
 )
 
-// possible returns a *RefusedError if the operation is not possible for the Shoot, which may be nil.
-// The rules for a rotation are those of gardener-apiserver for the annotations
-// rotate-ca-start and rotate-ca-complete (validateShootOperationContext in
+// possible returns a *RefusedError if the operation is not possible for the Shoot. Rotations
+// have the rules of gardener-apiserver (validateShootOperationContext in
 // pkg/api/core/validation/shoot.go). Other operations are possible in all phases of a rotation.
 func (o Operation) possible(shoot *gardencorev1beta1.Shoot) error {
 	if stage := gardenlet.StageOf(shoot); !slices.Contains(o.from, stage) {
