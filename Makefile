@@ -109,7 +109,7 @@ e2e: ## Create a testbed, run the scenarios of the fast lane, remove the testbed
 	$(note-ignored)
 	@exec ./bin/e2e.test -test.timeout=60m
 
-e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP))
+e2e: bin/e2e.test $(if $(if $(call given,RUN),$(findstring inner,$(call given,RUN)),$(filter full,$(call given,LANE))),$(INNER_LOOP)) $(if $(filter %/garden.yaml,$(call given,CONFIG)),$(RELEASE))
 
 .PHONY: e2e-all
 e2e-all: bin/e2e.test $(INNER_LOOP) $(RELEASE) ## Create a testbed, run all scenarios but failover-old and soak, with all field bugs (docs/field-bugs.md), and `make e2e-matrix`, remove the testbed (KEEP=1 keeps it)

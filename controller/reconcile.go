@@ -75,6 +75,7 @@ func (a *Actuator) reconcile(ctx context.Context, log logr.Logger, ex *extension
 
 // removeUnused removes what is deployed for no cache, usually nothing, and writes a providerStatus
 // without caches: without one, the webhook would reject OperatingSystemConfigs.
+// Nodes are not cleaned if the status was lost before: the unit removes its files when it goes.
 func (a *Actuator) removeUnused(ctx context.Context, t *target) error {
 	if err := a.remove(ctx, t.ex.Namespace, sleeps(t.cluster), cleanerName, monitoringName, cachesName, servicesName); err != nil {
 		return err

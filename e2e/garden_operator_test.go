@@ -152,8 +152,8 @@ func asStored(ctx context.Context, p *rig.Run, manifest string) registered {
 	deployment, registration := registeredObjects()
 	documents := strings.Split(manifest, "---\n")
 	p.Check(errors.Join(yaml.UnmarshalStrict([]byte(documents[0]), deployment), yaml.UnmarshalStrict([]byte(documents[1]), registration)))
-	for _, object := range []client.Object{deployment, registration} {
-		p.Check(garden(p).Create(ctx, object, client.DryRunAll))
-	}
+	p.Check(garden(p).Create(ctx, deployment)) // a registration may refer only to what exists
+	defer func() { p.Check(removeAndWait(ctx, garden(p), deployment.DeepCopy())) }()
+	p.Check(garden(p).Create(ctx, registration, client.DryRunAll))
 	return newRegistered(deployment, registration)
 }

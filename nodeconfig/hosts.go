@@ -73,15 +73,19 @@ func ParseHosts(upstream string, content []byte) HostConfig {
 	config := HostConfig{Upstream: upstream, Server: "https://" + upstream, Managed: Marked(string(content))}
 	var parser unstable.Parser
 	parser.Reset(content)
-	inHost := false
+	inHost, inHosts := false, false // in [host."…"], and in [host] with an inline table for each host
 	for parser.NextExpression() {
 		expression := parser.Expression()
 		keys := keysOf(expression)
 		switch {
 		case expression.Kind == unstable.Table:
-			inHost = len(keys) == 2 && keys[0] == "host"
+			inHost, inHosts = len(keys) == 2 && keys[0] == "host", len(keys) == 1 && keys[0] == "host"
 			if inHost {
 				config.Hosts = append(config.Hosts, keys[1])
+			}
+		case expression.Kind == unstable.KeyValue && inHosts:
+			if len(keys) == 1 && expression.Value().Kind == unstable.InlineTable {
+				config.Hosts = append(config.Hosts, keys[0])
 			}
 		case expression.Kind == unstable.KeyValue && !inHost && len(keys) == 1 && keys[0] == "server":
 			config.Server = string(expression.Value().Data)

@@ -22,6 +22,9 @@ func TestParseHosts(t *testing.T) {
 		{"unmanaged, two hosts, no server", "[host.\"http://b\"]\nserver = \"no\"\n[host.\"http://a\"]\n", nodeconfig.HostConfig{
 			Upstream: "alpha.test", Hosts: []string{"http://b", "http://a"}, Server: "https://alpha.test",
 		}},
+		{"inline, for containerd 1", "server = \"http://s\"\n[host]\n  \"http://[fd00::7]:5000\" = {capabilities = [\"pull\"]}\n", nodeconfig.HostConfig{
+			Upstream: "alpha.test", Hosts: []string{"http://[fd00::7]:5000"}, Server: "http://s",
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := nodeconfig.ParseHosts("alpha.test", []byte(tc.content)); !reflect.DeepEqual(got, tc.want) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/go-logr/logr"
@@ -35,6 +36,8 @@ type environment struct {
 	seedClientSet kubernetes.Interface
 	// free contains the clusters that no shoot uses. The seed's cluster can serve as a shoot as well.
 	free chan *cluster
+	// seedLost is true once a shoot in the seed's cluster could not be removed.
+	seedLost atomic.Bool
 	// stop contains the functions that stop the started programs and goroutines, in the order of the
 	// starts.
 	stop []func() error

@@ -138,7 +138,13 @@ func (e *environment) session(ctx context.Context, t *testing.T, name string) (*
 		if name == selfHosted().Name() && shoot != e.seed {
 			e.free <- shoot
 			shoot = nil
-			time.Sleep(time.Second)
+			if e.seedLost.Load() {
+				return nil, errors.New("the seed's cluster contains the remains of another scenario")
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
 		}
 	}
 	session := rig.NewSessionWithoutNodes(&gardenlet.Gardenlet{
@@ -149,6 +155,7 @@ func (e *environment) session(ctx context.Context, t *testing.T, name string) (*
 		if running.Err() == nil { // otherwise the clusters are stopped anyway
 			if err := e.remove(context.WithoutCancel(ctx), session); err != nil { // the scenario has ended
 				t.Errorf("delete the shoot: %v", err)
+				e.seedLost.CompareAndSwap(false, shoot == e.seed)
 				return // other scenarios would find its caches in the cluster
 			}
 		}

@@ -18,8 +18,8 @@ import (
 // GardenletCommand is the command of the program testbed that calls kind.Testbed.ManageGarden.
 const GardenletCommand = "gardenlet"
 
-// gardenletTimeout bounds the start of the gardenlet process, whose programs are built already.
-const gardenletTimeout = time.Minute
+// gardenletTimeout bounds the start of the gardenlet process, which may wait for another build.
+const gardenletTimeout = 5 * time.Minute
 
 // deployGarden deploys Gardener's control plane into the seed, on the seed's etcd.
 func deployGarden(ctx context.Context, t *kind.Testbed) error {

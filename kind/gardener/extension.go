@@ -86,8 +86,7 @@ func render(ctx context.Context, garden client.Client, seed kubernetes.Interface
 
 // checkRendered returns an error unless the seed contains what gardenlet now renders for the
 // ControllerInstallation. gardenlet does not report which ControllerDeployment it has rendered. So
-// checkRendered renders it into an in-memory seed, and compares the Secrets of both
-// ManagedResources, whose names contain a hash of the content. It does not change the garden.
+// checkRendered renders into memory, and compares the hashed names of both ManagedResources' Secrets.
 func checkRendered(ctx context.Context, garden client.Client, seed kubernetes.Interface, installation string) error {
 	memory := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
 	inMemory := fakekubernetes.NewClientSetBuilder().WithClient(memory).WithChartRenderer(seed.ChartRenderer()).Build()

@@ -44,7 +44,7 @@ const (
 var present = []gardenlet.Stage{gardenlet.StagePresent}
 
 // Operations returns all operations but Apply. As in Gardener, only the same operation can continue
-// an interrupted deletion or migration. reconcile continues a rotation.
+// an interrupted deletion. reconcile continues a rotation, and apply a migration that lost Secrets.
 func Operations() []Operation {
 	return []Operation{
 		{"reconcile", "Reconcile the Shoot as it is", "shoot reconciled", present, onGardenlet((*gardenlet.Gardenlet).Reconcile)},
@@ -66,7 +66,8 @@ func Operations() []Operation {
 // Manifest.Overlay and ApplyManifest).
 func Apply(wanted *Manifest) Operation {
 	return Operation{
-		Name: "apply", step: "shoot reconciled", from: []gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent},
+		Name: "apply", step: "shoot reconciled",
+		from: []gardenlet.Stage{gardenlet.StageAbsent, gardenlet.StagePresent, gardenlet.StageMigrating, gardenlet.StageRestoring},
 		do: func(ctx context.Context, t *kind.Testbed, _ *gardencorev1beta1.Shoot) error {
 			return ApplyManifest(ctx, t, wanted, wanted.Overlay(gardenlet.Shoot()))
 		},

@@ -42,7 +42,7 @@ func TestOperationsAndStages(t *testing.T) {
 		name string
 		from string // the stages in which the operation is possible
 	}{
-		{"apply", "absent present"},
+		{"apply", "absent present migrating restoring"},
 		{"disable", "present"},
 		{"hibernate", "present"},
 		{"wake", "present"},
