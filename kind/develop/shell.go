@@ -22,8 +22,8 @@ const outputTimeout = 2 * time.Second
 // adminKubeconfig is the path of kubeadm's kubeconfig for administrators on a control plane.
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
-// Streams are a program's standard streams. A nil In is empty, and a nil Out or Err is discarded. An
-// In that is not a file must end: programs do not end before it.
+// Streams are a program's standard streams. A nil In is empty, and a nil Out or Err is discarded.
+// An In that is not a file must end: programs do not end before it.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer

@@ -86,7 +86,7 @@ func render(ctx context.Context, garden client.Client, seed kubernetes.Interface
 
 // checkRendered returns an error unless the seed contains what gardenlet now renders for the
 // ControllerInstallation. gardenlet does not report which ControllerDeployment it has rendered. So
-// checkRendered renders into memory, and compares the hashed names of both ManagedResources' Secrets.
+// checkRendered renders into memory, and compares the names of the Secrets, which contain hashes.
 func checkRendered(ctx context.Context, garden client.Client, seed kubernetes.Interface, installation string) error {
 	memory := fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).Build()
 	inMemory := fakekubernetes.NewClientSetBuilder().WithClient(memory).WithChartRenderer(seed.ChartRenderer()).Build()
