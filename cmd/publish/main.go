@@ -1,6 +1,7 @@
 // Command publish pushes a release to an OCI registry: the images that `make images` built with
 // their SBOMs, the Helm charts, and the component descriptor. It writes the objects that install
-// the release, and prints those for the garden. It runs in the root of the repository.
+// the release: one file for a garden, one for gardener-operator. It prints both, and runs in the
+// root of the repository.
 //
 // A published version never changes, unless it ends in -dev. Tags are set after everything else, so
 // a run that failed has published nothing, and the next run continues.
