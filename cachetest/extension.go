@@ -26,9 +26,9 @@ const (
 	// ExtensionNamespace is the extension's namespace on the seed of a testbed without a garden. Its
 	// ServiceAccounts are audited.
 	ExtensionNamespace = "extension-" + v1alpha3.ExtensionType
-	// AdmissionNamespace and AdmissionRuntimeNamespace are the admission's namespaces in the garden
-	// and in its runtime cluster, which are both the seed. Their ServiceAccounts are audited as well.
-	AdmissionNamespace        = "registry-cache-admission"
+	// AdmissionNamespace is the admission's namespace in the garden. Its ServiceAccounts are audited.
+	AdmissionNamespace = "registry-cache-admission"
+	// AdmissionRuntimeNamespace is the same in the garden's runtime cluster, which is also the seed.
 	AdmissionRuntimeNamespace = "registry-cache-admission-runtime"
 
 	// reserve is the percentage of a volume that a cache keeps free.

@@ -1,6 +1,7 @@
 package bringup
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
 	"github.com/gardener-extensions/registry-cache/kind"
@@ -55,11 +57,12 @@ func TestStartGardenlet(t *testing.T) {
 		t.Errorf("a process that runs: %v", err)
 	}
 	want, log := "gardenlet --prefix "+prefix+"\n", []byte{}
-	for deadline := time.Now().Add(10 * time.Second); string(log) != want && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		log, _ = os.ReadFile(testbed.State.GardenletLog()) // the process may not have written yet
-	}
-	if string(log) != want {
-		t.Errorf("arguments %q, want %q", log, want)
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 10*time.Second, true, func(context.Context) (done bool, err error) {
+		log, err = os.ReadFile(testbed.State.GardenletLog())
+		return string(log) == want, err // the process may not have written yet
+	})
+	if err != nil {
+		t.Errorf("arguments %q, want %q: %v", log, want, err)
 	}
 	if count, err := command.EndMarked(t.Context(), prefix); err != nil || count != 1 {
 		t.Errorf("%d processes were ended, error %v", count, err)

@@ -78,7 +78,7 @@ func TestOffer(t *testing.T) {
 					WithStatusSubresource(&gardencorev1beta1.ControllerInstallation{}).WithInterceptorFuncs(interceptor.Funcs{
 					List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 						if looks++; looks == tc.follows {
-							follow(t, c)
+							follow(ctx, t, c)
 						}
 						if looks == tc.renders {
 							renderIn(c)
@@ -167,15 +167,15 @@ func TestCheckRendered(t *testing.T) {
 }
 
 // follow updates the installation as gardener-controller-manager does.
-func follow(t *testing.T, garden client.Client) {
+func follow(ctx context.Context, t *testing.T, garden client.Client) {
 	deployment, installation := &gardencorev1.ControllerDeployment{}, &gardencorev1beta1.ControllerInstallation{}
-	err := garden.Get(t.Context(), client.ObjectKey{Name: "sample"}, deployment)
+	err := garden.Get(ctx, client.ObjectKey{Name: "sample"}, deployment)
 	if err == nil {
-		err = garden.Get(t.Context(), client.ObjectKey{Name: "sample-x5sjk"}, installation)
+		err = garden.Get(ctx, client.ObjectKey{Name: "sample-x5sjk"}, installation)
 	}
 	if err == nil {
 		installation.Spec.DeploymentRef.ResourceVersion = deployment.ResourceVersion
-		err = garden.Update(t.Context(), installation)
+		err = garden.Update(ctx, installation)
 	}
 	if err != nil {
 		t.Error(err)

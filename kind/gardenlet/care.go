@@ -47,7 +47,7 @@ func (g *Gardenlet) addCare(mgr manager.Manager, garden cluster.Cluster, config 
 		return o.Operation, nil
 	}
 	// gardenlet's own function looks for the API server's Deployment in the seed.
-	connect := func() (kubernetes.Interface, bool, error) { return g.Shoot, true, nil }
+	connect := func() (kubernetes.Interface, bool, error) { return g.Shoot, true, nil } //nolint:unparam // care.ShootClientInit
 	care.NewHealthCheck = func(log logr.Logger, shoot *shootpkg.Shoot, seed *seedpkg.Seed, seedClient kubernetes.Interface, garden client.Client,
 		_ care.ShootClientInit, clock clock.Clock, config *gardenletconfigv1alpha1.GardenletConfiguration,
 		thresholds map[gardencorev1beta1.ConditionType]time.Duration) care.HealthCheck {

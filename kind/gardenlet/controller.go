@@ -151,7 +151,8 @@ func (c *controller) runFlow(ctx context.Context, shoot *gardencorev1beta1.Shoot
 func (c *controller) begin(ctx context.Context, shoot *gardencorev1beta1.Shoot, operation gardencorev1beta1.LastOperationType) error {
 	patch := client.StrategicMergeFrom(shoot.DeepCopy())
 	status := &shoot.Status
-	if status.RetryCycleStartTime == nil || shoot.Generation != status.ObservedGeneration || status.LastOperation == nil || status.LastOperation.Type != operation {
+	if status.RetryCycleStartTime == nil || shoot.Generation != status.ObservedGeneration ||
+		status.LastOperation == nil || status.LastOperation.Type != operation {
 		status.RetryCycleStartTime = now()
 	}
 	status.TechnicalID = Namespace(shoot.Name)

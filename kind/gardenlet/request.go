@@ -85,10 +85,8 @@ func (g *Gardenlet) request(ctx context.Context, shoot *gardencorev1beta1.Shoot,
 func (g *Gardenlet) settle(ctx context.Context) {
 	_ = wait.PollUntilContextTimeout(ctx, requestInterval, settleTimeout, true, func(ctx context.Context) (bool, error) {
 		installations := &gardencorev1beta1.ControllerInstallationList{}
-		if err := g.Garden.List(ctx, installations); err != nil {
-			return false, nil
-		}
-		return !slices.ContainsFunc(installations.Items, func(i gardencorev1beta1.ControllerInstallation) bool {
+		err := g.Garden.List(ctx, installations)
+		return err == nil && !slices.ContainsFunc(installations.Items, func(i gardencorev1beta1.ControllerInstallation) bool {
 			return i.DeletionTimestamp != nil ||
 				!v1beta1helper.IsControllerInstallationRequired(i) && i.Spec.RegistrationRef.Name != gardener.SeedRegistration
 		}), nil
